@@ -1,0 +1,2 @@
+PYTHON ?= python3
+BIN = .venv/bin

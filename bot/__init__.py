@@ -1,0 +1,1 @@
+"""oombot: which phase ran out of memory, on which rank, and the one change to try."""

@@ -1,0 +1,1 @@
+"""Memory arithmetic of one replica: bytes in, bytes out."""

@@ -1,0 +1,1 @@
+"""The words: frozen values from the standard library, shared by every room."""

@@ -1,0 +1,86 @@
+"""What was said, by whom, on which line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.domain.deployment import Deployment
+from bot.domain.rank import Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A process of the engine as the log signs it. `role`: worker, engine-core, api-server, raylet, or unknown.
+
+    `key` is equal for lines of the same process; `group` tells containers or engines of one paste apart.
+    """
+
+    key: str
+    role: str = "unknown"
+    label: str = ""
+    pid: int | None = None
+    ip: str | None = None
+    group: str = ""
+    parts: Mapping[str, int] = field(default_factory=dict, compare=False, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One signed line. `number` is the 1-based line of the text as given; `column` where the message starts in it."""
+
+    source: int
+    number: int
+    text: str
+    speaker: Speaker
+    level: str | None = None
+    at: str | None = None
+    file: str | None = None
+    file_line: int | None = None
+    repeats: int = 1
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A message that the rulebook knows. `fields` are parsed: sizes in bytes, counts as int."""
+
+    id: str
+    kinds: frozenset[str]
+    fields: Mapping[str, Any]
+    speaker: Speaker
+    source: int
+    line: int
+    text: str
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One traceback frame: `path` as printed, `function` as printed, `echo` the source line below it."""
+
+    path: str
+    function: str
+    speaker: Speaker
+    source: int
+    line: int
+    file_line: int | None = None
+    echo: str = ""
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that reading found. `unread` counts lines that no format could sign: it shows which format is missing."""
+
+    facts: tuple[Fact, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    deployment: Deployment = field(default_factory=Deployment)
+    ranks: Mapping[str, Rank] = field(default_factory=dict)
+    engine: str = "unknown"
+    engine_version: str | None = None
+    engine_version_range: str | None = None
+    lines: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unread: int = 0
+    redactions: int = 0
+    empty: bool = False

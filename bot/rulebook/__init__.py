@@ -1,0 +1,1 @@
+"""rules/*.toml as a checked, compiled Rulebook."""

@@ -1,0 +1,81 @@
+"""Environment and `.env` into Settings; every setting is documented where it is declared."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+
+def data_folder() -> Path:
+    """Where this user's programs keep their data, on Linux, macOS and Windows."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "oombot"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support/oombot"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "oombot"
+
+
+def _setting(env: str, default: Any, meaning: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret})
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used: names the variable, the value and what would do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A plain dataclass: every start of the command line pays for its imports."""
+
+    database_url: str = _setting("OOMBOT_DATABASE_URL", "", "sqlite+aiosqlite:///… or postgresql+asyncpg://…; empty: a file in the user's data folder")
+    host: str = _setting("OOMBOT_HOST", "127.0.0.1", "address of the page, health, metrics and /slack/events")
+    port: int = _setting("OOMBOT_PORT", 8080, "port of the same")
+    page: str = _setting("OOMBOT_PAGE", "", "open | sign-in | off; empty: open on loopback only, else off")
+    public_url: str | None = _setting("OOMBOT_PUBLIC_URL", None, "where people reach the page: links in messages, OAuth")
+    secret_key: str | None = _setting("OOMBOT_SECRET_KEY", None, "signs sessions, encrypts workspace tokens at rest", secret=True)
+    slack_bot_token: str | None = _setting("SLACK_BOT_TOKEN", None, "one workspace: xoxb-…", secret=True)
+    slack_app_token: str | None = _setting("SLACK_APP_TOKEN", None, "Socket Mode: xapp-…", secret=True)
+    slack_signing_secret: str | None = _setting("SLACK_SIGNING_SECRET", None, "HTTP transport instead of Socket Mode", secret=True)
+    slack_client_id: str | None = _setting("SLACK_CLIENT_ID", None, "several workspaces; Sign in with Slack")
+    slack_client_secret: str | None = _setting("SLACK_CLIENT_SECRET", None, "several workspaces; Sign in with Slack", secret=True)
+    slack_api_url: str = _setting("SLACK_API_URL", "https://slack.com/api/", "where Slack is: a slack.com host, or loopback for tests")
+    hf_endpoint: str | None = _setting("HF_ENDPOINT", None, "as huggingface_hub reads it")
+    hf_token: str | None = _setting("HF_TOKEN", None, "as huggingface_hub reads it", secret=True)
+    hf_hub_offline: str | None = _setting("HF_HUB_OFFLINE", None, "as huggingface_hub reads it")
+    retention_days: int = _setting("OOMBOT_RETENTION_DAYS", 90, "evidence is erased after so many days; 0: never")
+
+    @property
+    def database(self) -> str:
+        """The database URL in force."""
+        return self.database_url or f"sqlite+aiosqlite:///{data_folder() / 'oombot.db'}"
+
+
+def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None) -> Settings:
+    """Settings from the environment, which wins, and a `.env` file beside the caller. SettingsError when one is unusable."""
+    read = dict(_dotenv(Path(".env") if dotenv is None else dotenv)) | dict(os.environ if environ is None else environ)
+    given: dict[str, Any] = {}
+    for item in fields(Settings):
+        env = item.metadata["env"]
+        text = read.get(env, "").strip()
+        if not text:
+            continue
+        if item.type is int or item.type == "int":
+            if not text.isdigit():
+                raise SettingsError(f"{env} is {text!r}: it takes a whole number, for example {item.default}")
+            given[item.name] = int(text)
+        else:
+            given[item.name] = text
+    settings = Settings(**given)
+    if settings.page not in ("", "open", "sign-in", "off"):
+        raise SettingsError(f"OOMBOT_PAGE is {settings.page!r}: it takes open, sign-in or off")
+    return settings
+
+
+def _dotenv(path: Path) -> Mapping[str, str]:
+    if not path.is_file():
+        return {}
+    from dotenv import dotenv_values
+
+    return {name: value for name, value in dotenv_values(path).items() if value is not None}

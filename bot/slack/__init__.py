@@ -1,0 +1,1 @@
+"""The door of Slack: knows people and Slack, knows no arithmetic."""

@@ -1,0 +1,1 @@
+"""One file for each thing a person can ask; each returns a Reply."""

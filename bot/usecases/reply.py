@@ -1,0 +1,23 @@
+"""What every use case returns and every door shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ReplyKind = Literal["diagnosis", "sizing", "history", "incident", "outcome", "explanation", "stats", "checks", "settings", "notice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`document` is the whole answer as the contract's JSON: what `--json` prints, and all that a door may draw from.
+
+    `warning` is said beside the answer (standard error, an ephemeral line), never inside it.
+    """
+
+    kind: ReplyKind
+    document: Mapping[str, Any]
+    warning: str | None = None
+
+
+class Unusable(Exception):
+    """What a person gave cannot be used. The message says what, where, and what to do; exit status 2."""
