@@ -1,0 +1,48 @@
+"""The Rulebook: every rule, looked up the way that reading and diagnosis ask for it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from bot.rulebook import files
+
+
+def texts(value: files.Texts) -> list[str]:
+    """One text or several, as a list without empty ones."""
+    return [value] if isinstance(value, str) and value else [v for v in value if v] if isinstance(value, list) else []
+
+
+class Rulebook:
+    """All rules of one folder. `digest` names exactly these rules; `homes` says which file an id stands in."""
+
+    def __init__(self, tables: Mapping[str, Sequence[Any]], homes: Mapping[str, str], digest: str) -> None:
+        self.formats: Sequence[files.FormatRule] = tables["format"]
+        self.facts: Sequence[files.FactRule] = tables["fact"]
+        self.outer: Sequence[files.OuterFrame] = tables["outer"]
+        self.marks: Sequence[files.Mark] = tables["mark"]
+        self.rules: Sequence[files.PhaseRule] = tables["rule"]
+        self.remedies: Sequence[files.RemedyRule] = tables["remedy"]
+        self.avoid: Sequence[files.AvoidRule] = tables["avoid"]
+        self.questions: Sequence[files.QuestionRule] = tables["question"]
+        self.topics: Sequence[files.Topic] = tables["topic"]
+        self.redactions: Sequence[files.Redaction] = tables["redaction"]
+        self.arguments: Sequence[files.ArgumentRule] = tables["argument"]
+        self.charges: Sequence[files.TermRow] = tables["charge"]
+        self.printed: Sequence[files.PrintedRow] = tables["printed"]
+        self.scopes: Sequence[files.ScopeRow] = tables["scope"]
+        self.homes = homes
+        self.digest = digest
+
+    @cached_property
+    def facts_by_anchor(self) -> Mapping[str, list[files.FactRule]]:
+        """Anchor text (lower case) -> the facts that it may lead to."""
+        table: dict[str, list[files.FactRule]] = {}
+        for fact in self.facts:
+            for anchor in texts(fact.anchor):
+                table.setdefault(anchor.lower(), []).append(fact)
+        return table
+
+    @cached_property
+    def anchors(self) -> list[str]:
+        """Every text worth stopping for in a large file."""
+        return sorted({a for fact in self.facts for a in texts(fact.anchor)})

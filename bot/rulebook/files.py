@@ -1,0 +1,255 @@
+"""The shapes of the rule files: what a rule may say, and nothing else."""
+
+from typing import Any, Literal
+
+import msgspec
+
+Texts = str | list[str]
+
+
+class Shape(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table in a rule file; an unknown key is a mistake."""
+
+
+class FormatExample(Shape):
+    """A line, and the fields that peeling this signature off it must give; `rest` is what remains."""
+
+    line: str
+    expect: dict[str, Any]
+
+
+class FormatRule(Shape):
+    """How lines are signed. `pattern` is matched at the start of what is left of a line, again and again.
+
+    Named groups: role parts rank pid ip level at file file_line container repeats node.
+    """
+
+    id: str
+    title: str
+    pattern: str
+    anchor: Texts = ""
+    role: str = ""
+    sources: list[str] = []
+    example: list[FormatExample] = []
+
+
+class FactExample(Shape):
+    """A line (or several), and the fields that must be captured from it."""
+
+    line: str
+    expect: dict[str, Any] = {}
+
+
+class Counterexample(Shape):
+    """A line that this rule must leave alone, and the rule that should win instead, if any."""
+
+    line: str
+    instead: str = ""
+
+
+class FactRule(Shape):
+    """What a line says. `anchor` is plain text looked for before `pattern` is tried; every group named in `fields` is parsed.
+
+    `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
+    `spans` lets the message run over following unsigned lines (hard wraps).
+    """
+
+    id: str
+    title: str
+    kinds: list[str]
+    anchor: Texts
+    pattern: str = ""
+    fields: dict[str, str] = {}
+    vllm: str = ""
+    engine: str = ""
+    spans: int = 0
+    seen_in: list[str] = []
+    sources: list[str] = []
+    example: list[FactExample] = []
+    counterexample: list[Counterexample] = []
+
+
+class Condition(Shape):
+    """One thing that may hold: a fact, a kind of fact, a frame (with the file it stands in), or an echoed source line."""
+
+    fact: Texts = ""
+    kind: Texts = ""
+    frame: Texts = ""
+    file: Texts = ""
+    echo: str = ""
+    where: dict[str, Any] = {}
+
+
+class Inside(Shape):
+    """A finer phase within an outer frame."""
+
+    phase: str
+    any: list[Condition] = []
+    none: list[Condition] = []
+
+
+class OuterFrame(Shape):
+    """A row of the ordered list: the first whose frames stand in the traceback names the phase."""
+
+    id: str
+    phase: str
+    any: list[Condition]
+    none: list[Condition] = []
+    of: Literal["failing", "engine-core", "anyone"] = "failing"
+    weight: Literal["decisive", "strong", "hint"] = "decisive"
+    inside: list[Inside] = []
+
+
+class Mark(Shape):
+    """A line of progress, and the phase that the engine is in once it has been printed."""
+
+    fact: str
+    then: str
+    also: list[str] = []
+
+
+class PhaseRule(Shape):
+    """A message or a constellation that names a phase. `of`: whose facts count."""
+
+    id: str
+    phase: str
+    weight: Literal["decisive", "strong", "hint"]
+    title: str = ""
+    all: list[Condition] = []
+    any: list[Condition] = []
+    none: list[Condition] = []
+    of: Literal["failing", "anyone"] = "anyone"
+    example: list[dict[str, Any]] = []
+
+
+class RemedyRule(Shape):
+    """One change and when it is the right one. Texts may name evidence: {free}, {utilization}.
+
+    `offered` rows are read in the file's order; the first whose conditions hold comes first.
+    """
+
+    id: str
+    phases: list[str]
+    because: str
+    disproved_by: str
+    costs: str
+    flag: str = ""
+    direction: str = ""
+    value: str = ""
+    engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
+    vllm: str = ""
+    all: list[Condition] = []
+    any: list[Condition] = []
+    none: list[Condition] = []
+    when: list[str] = []
+    unless: list[str] = []
+    rank: int = 50
+
+
+class AvoidRule(Shape):
+    """A change that people try in this phase and that the evidence speaks against."""
+
+    flag: str
+    direction: str
+    phases: list[str]
+    because: str
+    engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
+    all: list[Condition] = []
+    any: list[Condition] = []
+    none: list[Condition] = []
+    when: list[str] = []
+    unless: list[str] = []
+
+
+class QuestionRule(Shape):
+    """A question, the command that answers it by launcher, and what an answer would change."""
+
+    id: str
+    text: str
+    how: dict[str, str]
+    would_change: str
+    choices: list[str] = []
+    all: list[Condition] = []
+    any: list[Condition] = []
+    none: list[Condition] = []
+    when: list[str] = []
+    unless: list[str] = []
+
+
+class Topic(Shape):
+    """What `explain` says."""
+
+    id: str
+    title: str
+    paragraphs: list[str]
+    asks: list[str] = []
+    numbers: list[str] = []
+
+
+class Redaction(Shape):
+    """A secret's pattern; the group `secret` is hidden."""
+
+    id: str
+    title: str
+    anchor: Texts
+    pattern: str
+    example: list[FactExample]
+    counterexample: list[Counterexample] = []
+
+
+class ArgumentRule(Shape):
+    """An argument of the engine, its other spellings, and its default by version range."""
+
+    name: str
+    kind: Literal["int", "float", "str", "bool", "json"]
+    flags: list[str] = []
+    keys: list[str] = []
+    engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
+    default: dict[str, Any] = {}
+
+
+class TermRow(Shape):
+    """What a version range subtracts from the budget."""
+
+    term: str
+    vllm: str
+    runner: str = ""
+    charged: bool = True
+    note: str = ""
+
+
+class PrintedRow(Shape):
+    """What a printed figure includes beyond its name."""
+
+    fact: str
+    field: str
+    vllm: str
+    includes: list[str] = []
+
+
+class ScopeRow(Shape):
+    """Who prints a line."""
+
+    fact: str
+    vllm: str
+    speaks: str
+    runner: str = ""
+
+
+class Book(Shape):
+    """All that one rule file may hold; each file holds some of it."""
+
+    format: list[FormatRule] = []
+    fact: list[FactRule] = []
+    outer: list[OuterFrame] = []
+    mark: list[Mark] = []
+    rule: list[PhaseRule] = []
+    remedy: list[RemedyRule] = []
+    avoid: list[AvoidRule] = []
+    question: list[QuestionRule] = []
+    topic: list[Topic] = []
+    redaction: list[Redaction] = []
+    argument: list[ArgumentRule] = []
+    charge: list[TermRow] = []
+    printed: list[PrintedRow] = []
+    scope: list[ScopeRow] = []

@@ -1,0 +1,44 @@
+"""Compiles rule patterns with the shared pieces they may name: (?&SIZE), (?&NUM), (?&COUNT)."""
+
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+DEFINITIONS = r"""(?(DEFINE)
+(?P<NUM>[-+\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)
+(?P<COUNT>\d{1,3}(?:,\d{3})+|\d+)
+(?P<SIZE>[-+\u2212]?\d[\d,]*(?:\.\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b)
+)"""
+TIMEOUT = 1.0
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> "regex.Pattern[str]":
+    """A rule's pattern in verbose mode, so that a space is written `\\ ` and a pattern may run over lines.
+
+    regex.error when it is none.
+    """
+    shared = DEFINITIONS if "(?&" in pattern else ""
+    return regex.compile(shared + pattern.strip(), regex.VERBOSE | regex.VERSION1)
+
+
+def search(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":
+    """The first match, or None; also None when the time limit runs out, so that no line can hold up a reading."""
+    try:
+        return compiled(pattern).search(text, start, timeout=TIMEOUT)
+    except TimeoutError:
+        return None
+
+
+def match(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":
+    """The same at the given position only."""
+    try:
+        return compiled(pattern).match(text, start, timeout=TIMEOUT)
+    except TimeoutError:
+        return None
+
+
+def groups(found: "regex.Match[str]") -> dict[str, Any]:
+    """Named groups that took part, the shared definitions left out."""
+    return {k: v for k, v in found.groupdict().items() if v is not None and not k.isupper()}
