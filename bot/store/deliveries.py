@@ -1,0 +1,140 @@
+"""Deliveries: what a chat sent, stored before it is acknowledged, worked once, in order within a thread."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, func, select, text, update
+
+from bot.store.numbers import clock, label, number_of
+from bot.store.packed import plain
+from bot.store.tables import deliveries, replies
+from bot.store.upsert import upsert
+
+_SECOND = 1_000_000
+
+# Oldest first; a thread's next one waits while an earlier one is not done, also while that one waits for its next try.
+_NEXT = """
+SELECT d.key FROM deliveries AS d
+WHERE d.state IN ('waiting', 'working') AND d.ready_at <= :now AND (d.state = 'waiting' OR d.lease_until < :now)
+  AND NOT EXISTS (
+    SELECT 1 FROM deliveries AS e
+    WHERE e.team = d.team AND e.channel = d.channel AND e.thread = d.thread AND e.key < d.key AND e.state IN ('waiting', 'working')
+  )
+ORDER BY d.key LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One thing that arrived. `key` is what it is known by twice; `attempts` counts this one."""
+
+    id: int
+    team: str
+    channel: str | None
+    thread: str | None
+    key: str
+    kind: str
+    payload: bytes
+    attempts: int
+    enterprise: str | None = None
+
+
+def deliver(
+    connection: Connection, team: str, channel: str | None, thread: str | None, key: str, kind: str, payload: bytes, enterprise: str | None
+) -> bool:
+    """Keep what arrived; False when the key is already there. What has no thread is a thread of its own."""
+    where = {"team": team, "channel": channel or "", "thread": thread or key}
+    if connection.dialect.name == "postgresql":
+        # Ids are given before they are committed: within a thread they must become visible in their order.
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": "\x1f".join(where.values())})
+    now = clock()
+    row = {**where, "enterprise": enterprise or "", "dedup": key, "kind": kind, "payload": payload, "state": "waiting"}
+    insert = upsert(connection, deliveries).values(**row, at=now, ready_at=now).on_conflict_do_nothing(index_elements=("team", "dedup"))
+    return connection.execute(insert.returning(deliveries.c.key)).first() is not None
+
+
+def claim(connection: Connection, worker: str, lease_seconds: float) -> Delivery | None:
+    """Take the oldest delivery that may be worked now; it is the worker's until the lease runs out. None when there is none."""
+    now = clock()
+    skip = " FOR UPDATE OF d SKIP LOCKED" if connection.dialect.name == "postgresql" else ""
+    key = connection.execute(text(_NEXT + skip), {"now": now}).scalar()
+    if key is None:
+        return None
+    taken = {"state": "working", "worker": worker, "lease_until": now + int(lease_seconds * _SECOND), "attempts": deliveries.c.attempts + 1}
+    row = connection.execute(update(deliveries).where(deliveries.c.key == key).values(**taken).returning(deliveries)).mappings().one()
+    return _delivery(row)
+
+
+def renew(connection: Connection, delivery: int, lease_seconds: float) -> bool:
+    """Longer, for work that takes longer. False when it is no longer in work."""
+    lease = {"lease_until": clock() + int(lease_seconds * _SECOND)}
+    return _change(connection, delivery, lease)
+
+
+def finish(connection: Connection, delivery: int) -> bool:
+    """Done: the row stays, so that the same thing is known again; what it carried is gone. False when it was done before."""
+    return _change(connection, delivery, {"state": "done", "payload": b"", "done_at": clock(), "error": None, "lease_until": None})
+
+
+def fail(connection: Connection, delivery: int, error: str, retry_after: float | None) -> bool:
+    """Not done: again after so many seconds, or, with None, never; then the thread goes on without it."""
+    said = (plain(error) or "")[:500]
+    if retry_after is None:
+        return _change(connection, delivery, {"state": "failed", "payload": b"", "done_at": clock(), "error": said, "lease_until": None})
+    ready = clock() + int(retry_after * _SECOND)
+    return _change(connection, delivery, {"state": "waiting", "ready_at": ready, "error": said, "lease_until": None})
+
+
+def backlog(connection: Connection) -> dict[str, Any]:
+    """How many wait, are in work, or failed for good, and how many seconds the oldest unfinished one has waited."""
+    rows = connection.execute(select(deliveries.c.state, func.count()).group_by(deliveries.c.state))
+    counts = {row[0]: row[1] for row in rows}
+    oldest = connection.execute(select(func.min(deliveries.c.at)).where(deliveries.c.state.in_(("waiting", "working")))).scalar()
+    waited = 0.0 if oldest is None else max(0.0, (clock() - oldest) / _SECOND)
+    return {**{state: counts.get(state, 0) for state in ("waiting", "working", "failed")}, "oldest_seconds": waited}
+
+
+def remember_reply(
+    connection: Connection, incident: str | None, team: str, channel: str, thread: str, message: str, kind: str, digest: str | None
+) -> None:
+    """Which message of ours answers a thread: the one that is edited in place."""
+    said = {"number": number_of(incident) if incident else None, "message": message, "digest": digest, "at": clock()}
+    insert = upsert(connection, replies).values(team=team, channel=channel, thread=thread, kind=kind, **said)
+    connection.execute(insert.on_conflict_do_update(index_elements=("team", "channel", "thread", "kind"), set_=said))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReply:
+    """A message of ours: its `ts`, the digest of what it shows, the incident it is about."""
+
+    ts: str
+    digest: str | None
+    incident: str | None
+
+
+def reply_of(connection: Connection, team: str, channel: str, thread: str, kind: str) -> OwnReply | None:
+    """Our message of that kind in a thread, if there is one."""
+    c = replies.c
+    query = select(c.message, c.digest, c.number).where(c.team == team, c.channel == channel, c.thread == thread, c.kind == kind)
+    row = connection.execute(query).first()
+    return None if row is None else OwnReply(row.message, row.digest, None if row.number is None else label(row.number))
+
+
+def _change(connection: Connection, delivery: int, values: dict[str, Any]) -> bool:
+    unfinished = deliveries.c.state.in_(("waiting", "working"))
+    changed = connection.execute(update(deliveries).where(deliveries.c.key == delivery, unfinished).values(**values))
+    return changed.rowcount > 0
+
+
+def _delivery(row: RowMapping) -> Delivery:
+    return Delivery(
+        id=row["key"],
+        team=row["team"],
+        channel=row["channel"] or None,
+        thread=row["thread"] or None,
+        key=row["dedup"],
+        kind=row["kind"],
+        payload=row["payload"],
+        attempts=row["attempts"],
+        enterprise=row["enterprise"] or None,
+    )

@@ -1,0 +1,108 @@
+"""What a diagnosis document says, as columns to search by, as figures for sizing, and as words to count."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bot.store.numbers import version_sort
+from bot.store.packed import plain
+
+COUNTED = ("phase", "verdict", "engine", "version", "model", "family", "gpu", "tp", "rank", "error_kind", "remedy", "flag", "outcome")
+"""Single-valued columns whose values are counted in rollups and can be asked for; `rule` and `channel` besides."""
+
+FIGURES = (
+    "weights_bytes", "activation_peak_bytes", "non_torch_bytes", "consumed_bytes",
+    "graph_bytes", "graph_estimate_bytes", "kv_cache_bytes", "total_bytes",
+)  # fmt: skip
+
+_SIZE = re.compile(r"\d+(\.\d+)?[bmt]|a\d+(\.\d+)?b|\d+x\d+(\.\d+)?b|e\d+", re.IGNORECASE)
+_MOST_BIGINT = 2**63 - 1
+_MOST_INT = 2**31 - 1
+
+
+def family_of(model: str | None) -> str | None:
+    """The name before its size: `Qwen/Qwen2.5-72B-Instruct` gives `qwen2.5`, `meta-llama/Llama-3.3-70B` gives `llama-3.3`."""
+    if not model:
+        return None
+    kept: list[str] = []
+    for word in re.split(r"[-_ ]+", model.rstrip("/").rsplit("/", 1)[-1]):
+        if _SIZE.fullmatch(word):
+            break
+        kept.append(word.lower())
+    return "-".join(kept) or None
+
+
+def columns(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The judged columns of an incident; None where the document does not say."""
+    deployment = document.get("deployment") or {}
+    error = document.get("first_error") or {}
+    change = document.get("recommendation") or {}
+    version = plain(document.get("engine_version"))
+    model = plain(deployment.get("model"))
+    return {
+        "verdict": plain(document.get("verdict")),
+        "phase": plain(document.get("phase")),
+        "engine": plain(document.get("engine")),
+        "version": version,
+        "version_sort": version_sort(version),
+        "model": model,
+        "family": plain(deployment.get("family")) or family_of(model),
+        "gpu": plain(deployment.get("gpu")),
+        "gpu_count": whole(deployment.get("gpu_count")),
+        "tp": whole(deployment.get("tensor_parallel_size")),
+        "rank": whole((document.get("rank") or {}).get("number")),
+        "error_kind": plain(error.get("kind")),
+        "error_text": (plain(error.get("text")) or "")[:500] or None,
+        "remedy": plain(change.get("id")),
+        "flag": plain(change.get("flag")),
+        "direction": plain(change.get("direction")),
+        "value": plain(change.get("value")),
+        "rulebook": plain(document.get("rulebook")),
+        "rules": " ".join(dict.fromkeys(str(proof["rule"]) for proof in document.get("proof") or () if proof.get("rule"))) or None,
+    }
+
+
+def figures(document: Mapping[str, Any], judged: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each rank that reported any of the terms that sizing can use, in bytes; `number` counts from 1."""
+    deployment = document.get("deployment") or {}
+    number = 0
+    for budget in document.get("budgets") or ():
+        terms = {name: whole(budget.get(name), _MOST_BIGINT) for name in FIGURES}
+        if all(terms[name] is None for name in FIGURES if name != "total_bytes"):
+            continue
+        number += 1
+        yield {
+            "number": number,
+            "rank": whole(budget.get("rank")),
+            "label": plain(budget.get("label")),
+            **{name: judged[name] for name in ("model", "gpu", "tp", "version_sort")},
+            "batched_tokens": whole(deployment.get("max_num_batched_tokens")),
+            **terms,
+        }
+
+
+def counted(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(field, value) pairs that an incident's row stands for; `total` has the empty value."""
+    pairs = [("total", "")]
+    pairs += [(name, str(row[name])) for name in COUNTED if row[name] is not None]
+    pairs += [("rule", rule) for rule in (row["rules"] or "").split()]
+    if row["channel"]:
+        pairs.append(("channel", row["channel"]))
+    return pairs
+
+
+def change_key(change: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
+    """What makes two recommendations the same change."""
+    return None if not change else tuple(plain(change.get(name)) for name in ("id", "flag", "direction", "value"))
+
+
+def whole(value: Any, most: int = _MOST_INT) -> int | None:
+    """A figure as an integer column takes it; None for anything else, for example a figure that no machine can have."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if abs(value) <= most else None
+
+
+def spoken(contributions: Sequence[Mapping[str, Any]]) -> str:
+    """Everything people gave to one incident, as one text to search in."""
+    return "\n".join(part["text"] for part in contributions if part["text"])

@@ -1,0 +1,162 @@
+"""Opening a database: SQLite in WAL mode or PostgreSQL, brought to today's schema, every failure one sentence."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from bot.store.errors import StoreError, explain
+from bot.store.schema import HEAD, migrations_folder
+
+BUSY_SECONDS = 5
+_PRAGMAS = (
+    f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}",
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA synchronous=FULL",  # what was acknowledged outlives a power cut
+    "PRAGMA secure_delete=ON",  # erased text is overwritten, not only unlinked
+    "PRAGMA cache_size=-16000",
+    "PRAGMA temp_store=MEMORY",
+)
+_DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
+
+
+def read_url(url: str) -> URL:
+    """The URL, checked. StoreError when it is none of the two kinds."""
+    try:
+        read = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"OOMBOT_DATABASE_URL cannot be read as a database URL: {_WANTED}") from error
+    if read.drivername not in _DRIVERS:
+        raise StoreError(f"OOMBOT_DATABASE_URL starts with {read.drivername!r}: {_WANTED}")
+    if read.drivername.startswith("sqlite") and not read.database:
+        raise StoreError(f"OOMBOT_DATABASE_URL names no file: {_WANTED}")
+    return read
+
+
+_WANTED = "it takes sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/database."
+
+
+class Database:
+    """An engine with two ways in: `read` and `write`, each one transaction around a plain function of a Connection."""
+
+    def __init__(self, url: str) -> None:
+        self.url = read_url(url)
+        self.sqlite = self.url.drivername.startswith("sqlite")
+        self.place = str(self.url.database) if self.sqlite else self.url.render_as_string(hide_password=True)
+        self.engine = _engine(self.url, self.sqlite)
+        self._one_writer = asyncio.Lock()  # inside one process a queue is kinder than SQLite's busy waiting
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that only reads."""
+        async with self._spoken(), self.engine.connect() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is committed when the block ends without an error."""
+        async with self._spoken():
+            if not self.sqlite:
+                async with self.engine.begin() as connection:
+                    yield connection
+                return
+            async with self._one_writer, self.engine.connect() as connection:
+                await connection.execution_options(writes=True)
+                async with connection.begin():
+                    yield connection
+
+    @asynccontextmanager
+    async def _spoken(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as error:
+            raise StoreError(explain(error, self.place)) from error
+
+    async def prepare(self, migrate: bool) -> None:
+        """See that the schema is today's; with `migrate` bring an empty or older one there. StoreError says what else it is."""
+        if self.sqlite and self.url.database != ":memory:":
+            self._make_folder()
+        async with self.read() as connection:
+            found = await connection.run_sync(revision)
+        if found == HEAD:
+            return
+        if not migrate:
+            raise StoreError(f"The database {self.place} has an older schema ({found or 'none'}). Run `oombot db upgrade`.")
+        async with self.write() as connection:
+            await connection.run_sync(_upgrade, self.place)
+
+    def _make_folder(self) -> None:
+        folder = Path(str(self.url.database)).expanduser().absolute().parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = f"The folder {folder} for the database cannot be made ({error.strerror})."
+            raise StoreError(f"{why} Make it, or set OOMBOT_DATABASE_URL to another place.") from error
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.engine.dispose()
+
+
+def revision(connection: Connection) -> str | None:
+    """The schema that the database says it has; None when it is empty."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _engine(url: URL, sqlite: bool) -> AsyncEngine:
+    if not sqlite:
+        try:
+            patience = {"timeout": 10, "command_timeout": 120}
+            return create_async_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True, connect_args=patience)
+        except NoSuchModuleError as error:  # asyncpg was left out of the installation
+            raise StoreError("The PostgreSQL driver asyncpg is not installed. Install oombot again with all its dependencies.") from error
+    # isolation_level None: transactions begin where we say so, not where Python's sqlite3 guesses.
+    engine = create_async_engine(url, pool_size=5, max_overflow=5, connect_args={"isolation_level": None, "timeout": BUSY_SECONDS})
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def settle_in(connection: Any, _: object) -> None:
+        cursor = connection.cursor()
+        for pragma in _PRAGMAS:
+            cursor.execute(pragma)
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A writer takes its lock at once: a reader that becomes a writer half-way cannot wait, it fails.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+    return engine
+
+
+def _upgrade(connection: Connection, place: str) -> None:
+    """Bring the schema to HEAD inside the caller's transaction; a second process that waited for the lock finds nothing to do."""
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(7061787)"))
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    found = revision(connection)
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if found is not None and found not in known:
+        raise StoreError(f"{place} was made by a newer oombot (schema {found}). Install that version, or use another database.")
+    if found is None and set(inspect(connection).get_table_names()) & {"incidents", "contributions"}:
+        raise StoreError(f"{place} holds tables of another program. Set OOMBOT_DATABASE_URL to a database of its own.")
+    try:
+        command.upgrade(config, "head")
+    except OperationalError as error:
+        raise StoreError(explain(error, place)) from error

@@ -1,0 +1,66 @@
+"""When the database cannot: one sentence that says what was wrong, where, and what to do."""
+
+
+class StoreError(Exception):
+    """The world failed, not the caller. The message can be shown to a person; it holds no text of anyone's log and no password."""
+
+
+class UnknownIncidentError(StoreError):
+    """No incident of that id in that team."""
+
+
+def explain(error: BaseException, place: str) -> str:
+    """A sentence for what a driver raised. `place` is the database without its password."""
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    low = said.lower()
+    for needles, sentence in _KNOWN:
+        if any(needle in low for needle in needles):
+            return sentence.format(place=place)
+    return f"The database {place} did not answer as it should ({said[:160]}). Run `oombot doctor` to see whether it can be opened at all."
+
+
+_KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("database is locked", "database table is locked", "lock timeout", "canceling statement due to lock"),
+        "The database {place} is locked by another process. Try again in a moment; if it stays so, end the program that holds it open.",
+    ),
+    (
+        ("readonly", "read-only", "permission denied for"),
+        "The database {place} is read-only for this user. "
+        "Give write permission to the file and its folder, or set OOMBOT_DATABASE_URL to another place.",
+    ),
+    (
+        ("database or disk is full", "no space left", "disk full", "could not extend file"),
+        "The disk that holds {place} is full. Make room, or remove old evidence with `oombot db purge`.",
+    ),
+    (
+        ("unable to open database file",),
+        "The database {place} cannot be opened: its folder is missing, or this user may not write there. "
+        "Make the folder, or set OOMBOT_DATABASE_URL.",
+    ),
+    (
+        ("file is not a database", "disk image is malformed", "file is encrypted"),
+        "{place} is not a database that oombot can read, or it is damaged. "
+        "Restore a backup with `oombot db restore`, or move the file away.",
+    ),
+    (
+        ("connection refused", "connect call failed", "name or service not known", "failure in name resolution", "nodename nor servname"),
+        "No PostgreSQL server answers at {place}. Start it, or mend the host and port in OOMBOT_DATABASE_URL.",
+    ),
+    (
+        ("password authentication failed", "invalid password", "no pg_hba.conf entry", "role "),
+        "PostgreSQL at {place} refused the user or password. Mend OOMBOT_DATABASE_URL.",
+    ),
+    (
+        ("does not exist",),
+        "PostgreSQL at {place} has no such database or table. Create the database (`createdb`), then run `oombot db upgrade`.",
+    ),
+    (
+        ("connection was closed", "connection is closed", "terminating connection", "connection reset", "server closed"),
+        "The connection to {place} was lost. It is opened again at the next try.",
+    ),
+    (
+        ("no such table", "no such column"),
+        "The database {place} has an older or foreign schema. Run `oombot db upgrade`.",
+    ),
+)

@@ -1,0 +1,177 @@
+"""Writing turns and reading incidents back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+
+from bot.domain.incident import Contribution, Incident, Origin
+from bot.store import index, rollups, trials
+from bot.store.derived import columns, figures, spoken
+from bot.store.errors import UnknownIncidentError
+from bot.store.numbers import clock, label, micros, moment, number_of
+from bot.store.packed import unpack, unpack_document
+from bot.store.rows import Batch, Row, contribution_row, diagnosis_row, scope_of
+from bot.store.tables import contributions, counters, diagnoses, incidents
+from bot.store.tables import figures as figures_table
+from bot.store.upsert import upsert
+
+
+def append(
+    connection: Connection,
+    origin: Origin,
+    given: Sequence[Contribution],
+    document: Mapping[str, Any] | None,
+    into: str | None = None,
+    now: int | None = None,
+) -> str:
+    """A turn into an incident that is there, or into a new one. Gives the incident's id."""
+    if into is not None:
+        return _append_to(connection, origin.team, into, given, document)
+    number = allocate(connection, origin)
+    return insert_new(connection, number, origin, given, document, now)
+
+
+def insert_new(
+    connection: Connection,
+    number: int,
+    origin: Origin,
+    given: Sequence[Contribution],
+    document: Mapping[str, Any] | None,
+    now: int | None = None,
+) -> str:
+    """A new incident under a number that was allocated for it."""
+    now = now or clock()
+    opened = next((micros(one.at) for one in given if one.at), now)
+    batch = Batch()
+    batch.add(free_key(connection, opened), number, origin, given, document, now)
+    batch.write(connection)
+    return label(number)
+
+
+def allocate(connection: Connection, origin: Origin) -> int:
+    """The team's next incident number. Holds the team's counter until the transaction ends, so that keys do not collide either."""
+    statement = upsert(connection, counters).values(team=origin.team, name="incident", value=1, enterprise=origin.enterprise or "")
+    again = statement.on_conflict_do_update(index_elements=("team", "name"), set_={"value": counters.c.value + 1})
+    return int(connection.execute(again.returning(counters.c.value)).scalar_one())
+
+
+def free_key(connection: Connection, wanted: int) -> int:
+    """The first free key at or after a moment."""
+    while connection.execute(select(incidents.c.key).where(incidents.c.key == wanted)).first():
+        wanted += 1
+    return wanted
+
+
+def judge(connection: Connection, team: str, given_id: str, document: Mapping[str, Any]) -> None:
+    """A new diagnosis of an incident that is there."""
+    row = find(connection, team, given_id, lock=True)
+    said = spoken(_texts(connection, row["key"]))
+    _judge(connection, row, said, said, document)
+
+
+def _append_to(connection: Connection, team: str, given_id: str, given: Sequence[Contribution], document: Mapping[str, Any] | None) -> str:
+    row = find(connection, team, given_id, lock=True)
+    texts = _texts(connection, row["key"])
+    before = spoken(texts)
+    now = clock()
+    start = max((text["number"] for text in texts), default=0) + 1
+    new = [contribution_row(scope_of(row), row["key"], start + place, one, now) for place, one in enumerate(given)]
+    if new:
+        connection.execute(insert(contributions), new)
+    after = spoken([*texts, *({"text": unpack(one["text"])} for one in new)])
+    if document is not None:
+        _judge(connection, row, before, after, document)
+    else:
+        _change(connection, row, before, after, {"updated": now})
+    return label(row["number"])
+
+
+def _judge(connection: Connection, row: Row, before: str, after: str, document: Mapping[str, Any]) -> None:
+    now, key = clock(), row["key"]
+    named = {**document, "id": label(row["number"])}
+    judged = columns(named)
+    count = connection.execute(select(func.count()).where(diagnoses.c.incident == key)).scalar_one()
+    heard = connection.execute(select(func.count()).where(contributions.c.incident == key)).scalar_one()
+    connection.execute(insert(diagnoses), [diagnosis_row(scope_of(row), key, count + 1, named, heard, now)])
+    connection.execute(delete(figures_table).where(figures_table.c.incident == key))
+    reported = [{**scope_of(row), "incident": key, **figure} for figure in figures(named, judged)]
+    if reported:
+        connection.execute(insert(figures_table), reported)
+    trials.open_next(connection, row, named, now)
+    _change(connection, row, before, after, {**judged, **trials.standing(connection, key, judged), "updated": now})
+
+
+def _change(connection: Connection, row: Row, before: str, after: str, new: Mapping[str, Any]) -> None:
+    """Change an incident's row and all that is derived from it."""
+    changed: Row = {**row, **new}
+    connection.execute(update(incidents).where(incidents.c.key == row["key"]).values(**new))
+    if before != after or index.marks_of(row) != index.marks_of(changed):
+        index.take_out(connection, [(row, before)])
+        index.put(connection, [(changed, after)])
+    rollups.adjust(connection, [row], [changed])
+
+
+def restand(connection: Connection, row: Row, new: Mapping[str, Any]) -> None:
+    """Change columns of an incident whose words stay."""
+    said = spoken(_texts(connection, row["key"]))
+    _change(connection, row, said, said, new)
+
+
+def find(connection: Connection, team: str, given_id: str, *, lock: bool = False) -> Row:
+    """The incident's row. UnknownIncidentError when the team has none of that id."""
+    number = number_of(given_id)
+    query = select(incidents).where(incidents.c.team == team, incidents.c.number == number)
+    row = connection.execute(query.with_for_update() if lock else query).mappings().first() if number else None
+    if row is None:
+        raise UnknownIncidentError(f"There is no incident {given_id} here. `oombot history` lists those there are.")
+    return dict(row)
+
+
+def load(connection: Connection, team: str, given_id: str) -> Incident | None:
+    """The whole incident: what was said, the newest diagnosis, the trials. None when the team has none of that id."""
+    try:
+        row = find(connection, team, given_id)
+    except UnknownIncidentError:
+        return None
+    newest = select(diagnoses.c.document).where(diagnoses.c.incident == row["key"]).order_by(diagnoses.c.number.desc()).limit(1)
+    document = connection.execute(newest).scalar()
+    return Incident(
+        id=label(row["number"]),
+        origin=Origin(row["team"], row["enterprise"] or None, row["channel"] or None, row["thread"] or None, row["private"]),
+        opened=moment(row["key"]),
+        contributions=tuple(_contribution(one) for one in _said(connection, row["key"])),
+        document=unpack_document(document) if document else {},
+        trials=tuple(trials.of(connection, row["key"])),
+        erased=row["erased"] is not None,
+    )
+
+
+def by_thread(connection: Connection, team: str, channel: str, thread: str) -> str | None:
+    """The newest incident of a thread."""
+    query = select(incidents.c.number).where(incidents.c.team == team, incidents.c.channel == channel, incidents.c.thread == thread)
+    number = connection.execute(query.order_by(incidents.c.key.desc()).limit(1)).scalar()
+    return None if number is None else label(number)
+
+
+def _said(connection: Connection, key: int) -> Sequence[RowMapping]:
+    query = select(contributions).where(contributions.c.incident == key).order_by(contributions.c.number)
+    return connection.execute(query).mappings().all()
+
+
+def _texts(connection: Connection, key: int) -> list[dict[str, Any]]:
+    query = select(contributions.c.number, contributions.c.text).where(contributions.c.incident == key).order_by(contributions.c.number)
+    return [{"number": number, "text": unpack(text)} for number, text in connection.execute(query)]
+
+
+def _contribution(row: RowMapping) -> Contribution:
+    return Contribution(
+        kind=row["kind"],
+        text=unpack(row["text"]),
+        name=row["name"],
+        author=row["author"],
+        message=row["message"],
+        at=moment(row["at"]),
+        redactions=row["redactions"],
+        truncated=row["truncated"],
+    )

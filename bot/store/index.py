@@ -1,0 +1,79 @@
+"""The search index: words of the evidence, and the judged values as words of their own; FTS5 on SQLite, tsvector on PostgreSQL.
+
+On SQLite the index keeps no copy of the text: taking an entry out needs the very words that were put in. Whoever changes `words_of`
+or `marks_of` must rebuild the index in a migration.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, literal, text
+
+from bot.store import tables
+from bot.store.derived import counted
+
+_SEPARATORS = re.compile(r"[\W_]+")
+MOST_WORDS = 400_000  # characters; PostgreSQL's tsvector ends at 1 MB, positions included
+
+
+def words_of(said: str) -> str:
+    """Text as both indexes read it: words of letters and digits, small letters. `max_num_seqs` is three words in a row.
+
+    Of a very long text the head and the tail, since PostgreSQL could not take it all.
+    """
+    if len(said) > MOST_WORDS:
+        said = said[: MOST_WORDS // 2] + " " + said[-MOST_WORDS // 2 :]
+    return _SEPARATORS.sub(" ", said).lower().strip()
+
+
+def mark(field: str, value: str) -> str:
+    """A judged value as one word that no log contains: `gpu:H100-80GB` is one such word whatever stands in it."""
+    return "q" + hashlib.blake2b(f"{field}={value.lower()}".encode("utf-8", "replace"), digest_size=6).hexdigest() + "q"
+
+
+def marks_of(row: Mapping[str, Any]) -> str:
+    """All judged values of an incident's row, its team and its channel, as such words."""
+    return " ".join([mark("team", row["team"]), *(mark(field, value) for field, value in counted(row) if field != "total")])
+
+
+def rule_marks(row: Mapping[str, Any]) -> str:
+    """Only the rules: PostgreSQL has columns for the rest."""
+    return " ".join(mark("rule", rule) for rule in (row["rules"] or "").split())
+
+
+def put(connection: Connection, rows: Sequence[tuple[Mapping[str, Any], str]]) -> None:
+    """Index (incident row, everything said) pairs."""
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
+        statement = text("INSERT INTO search (rowid, words, marks) VALUES (:key, :words, :marks)")
+        connection.execute(statement, [{"key": row["key"], "words": words_of(said), "marks": marks_of(row)} for row, said in rows])
+        return
+    for row, said in rows:
+        connection.execute(
+            insert(tables.search).values(
+                incident=row["key"],
+                **{name: row[name] for name in ("enterprise", "team", "channel", "private")},
+                words=func.to_tsvector(literal("simple").op("::")(text("regconfig")), words_of(said) + " " + rule_marks(row)),
+            )
+        )
+
+
+def take_out(connection: Connection, rows: Iterable[tuple[Mapping[str, Any], str]]) -> None:
+    """Remove entries; each with the row and the text that it was indexed with."""
+    if connection.dialect.name == "sqlite":
+        statement = text("INSERT INTO search (search, rowid, words, marks) VALUES ('delete', :key, :words, :marks)")
+        gone = [{"key": row["key"], "words": words_of(said), "marks": marks_of(row)} for row, said in rows]
+        if gone:
+            connection.execute(statement, gone)
+        return
+    keys = [row["key"] for row, _ in rows]
+    connection.execute(delete(tables.search).where(tables.search.c.incident.in_(keys)))
+
+
+def squeeze(connection: Connection) -> None:
+    """Merge the index so that words taken out are really gone from the file (SQLite keeps them until a merge)."""
+    if connection.dialect.name == "sqlite":
+        connection.execute(text("INSERT INTO search (search) VALUES ('optimize')"))

@@ -1,0 +1,12 @@
+"""Which schema this program speaks, and where its migrations lie. Standard library only: the fast path asks too."""
+
+from pathlib import Path
+
+HEAD = "2026_11_30"  # the newest file in migrations/versions; a test compares
+
+
+def migrations_folder() -> Path:
+    """The migrations: beside the package in the source tree, inside it in an installed wheel."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "_data" / "migrations"
+    return inside if inside.is_dir() else package.parent / "migrations"

@@ -1,0 +1,92 @@
+"""Trials: the one change that was suggested, and how it ended. What was said about it is kept word for word in `outcomes`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from bot.domain.incident import Result, Trial
+from bot.store.derived import change_key
+from bot.store.numbers import moment
+from bot.store.packed import plain, unpack_document
+from bot.store.rows import scope_of, trial_row
+from bot.store.tables import outcomes, trials
+
+
+def of(connection: Connection, key: int) -> list[Trial]:
+    """The trials of an incident, oldest first, without those that were taken back."""
+    return [_trial(row) for row in _standing(connection, key)]
+
+
+def open_next(connection: Connection, incident: Mapping[str, Any], document: Mapping[str, Any], now: int) -> None:
+    """A new trial when the document recommends another change than the newest trial."""
+    wanted = change_key(document.get("recommendation"))
+    rows = _standing(connection, incident["key"])
+    if wanted is None or (rows and change_key(unpack_document(rows[-1]["change"])) == wanted):
+        return
+    _open(connection, incident, document, now)
+
+
+def record(connection: Connection, incident: Mapping[str, Any], result: Result, by: str | None, note: str | None, now: int) -> Trial:
+    """The newest trial's result. Where nothing was recommended the result is of a trial without a change."""
+    key = incident["key"]
+    rows = _standing(connection, key)
+    if not rows:
+        _open(connection, incident, {"phase": incident["phase"]}, now)
+        rows = _standing(connection, key)
+    number = rows[-1]["number"]
+    said = {"result": result, "note": plain(note), "by": plain(by), "at": now}
+    _note(connection, incident, number, said)
+    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**said))
+    return _trial(_standing(connection, key)[-1])
+
+
+def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, now: int) -> Trial | None:
+    """The newest result taken back, and with it the trials that it opened. None when there is no result."""
+    key = incident["key"]
+    rows = _standing(connection, key)
+    last = next((row for row in reversed(rows) if row["result"] is not None), None)
+    if last is None:
+        return None
+    number = last["number"]
+    _note(connection, incident, number, {"result": "undo", "note": None, "by": plain(by), "at": now})
+    empty = {"result": None, "note": None, "by": None, "at": None}
+    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**empty))
+    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number > number).values(withdrawn=now))
+    return next(_trial(row) for row in _standing(connection, key) if row["number"] == number)
+
+
+def standing(connection: Connection, key: int, judged: Mapping[str, Any]) -> dict[str, Any]:
+    """The incident's outcome and the change it belongs to; without an outcome, what is recommended now."""
+    last = next((row for row in reversed(_standing(connection, key)) if row["result"] is not None), None)
+    names = ("remedy", "flag", "direction", "value")
+    if last is None:
+        return {**{name: judged[name] for name in names}, "outcome": None, "settled": None}
+    return {**{name: last[name] for name in names}, "outcome": last["result"], "settled": last["at"]}
+
+
+def _note(connection: Connection, incident: Mapping[str, Any], trial: int, said: Mapping[str, Any]) -> None:
+    count = connection.execute(select(func.count()).where(outcomes.c.incident == incident["key"])).scalar_one()
+    connection.execute(insert(outcomes), [{**scope_of(incident), "incident": incident["key"], "number": count + 1, "trial": trial, **said}])
+
+
+def _standing(connection: Connection, key: int) -> list[dict[str, Any]]:
+    query = select(trials).where(trials.c.incident == key, trials.c.withdrawn.is_(None)).order_by(trials.c.number)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _open(connection: Connection, incident: Mapping[str, Any], document: Mapping[str, Any], now: int) -> None:
+    key = incident["key"]
+    last = connection.execute(select(func.coalesce(func.max(trials.c.number), 0)).where(trials.c.incident == key)).scalar_one()
+    connection.execute(insert(trials), [trial_row(scope_of(incident), key, last + 1, document, now)])
+
+
+def _trial(row: Mapping[str, Any]) -> Trial:
+    return Trial(
+        number=row["number"],
+        change=unpack_document(row["change"]),
+        result=row["result"],
+        note=row["note"],
+        by=row["by"],
+        at=None if row["at"] is None else moment(row["at"]),
+    )
