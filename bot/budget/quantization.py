@@ -1,0 +1,128 @@
+"""Bytes that a quantized matrix takes as it is loaded; later repacking for a kernel is not run here."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How one matrix is stored.
+
+    `bits` per weight; scales one per input `group`, per `block` (outputs, inputs) or per output `channel`, of `scale_bytes`;
+    `zero_bits` per group; `scalars` float32 values per merged matrix; `orders` int32 index vectors over the inputs;
+    `pad` rounds an expert's dealt intermediate size up (`pad_whole`: also an undivided one), `pad_hidden` its hidden size.
+    """
+
+    title: str
+    bits: int = 16
+    group: int | None = None
+    block: tuple[int, int] | None = None
+    channel: bool = False
+    scale_bytes: int = 2
+    zero_bits: int = 0
+    scalars: int = 0
+    orders: int = 0
+    expert_orders: int = 0
+    whole_scales: bool = False
+    pad: int = 1
+    pad_whole: bool = False
+    pad_hidden: int = 1
+
+    def matrix(self, inputs: int, outputs: int, merged: int = 1, scale_inputs: int | None = None) -> int:
+        """Bytes of an outputs × inputs matrix made of `merged` ones; `scale_inputs` when scales stay whole on every rank."""
+        count = -(-inputs * outputs * self.bits // 8) + 4 * self.scalars * merged + 4 * self.orders * inputs
+        if self.group:
+            groups = -(-(scale_inputs or inputs) // self.group) if self.group > 0 else 1
+            count += groups * outputs * self.scale_bytes + groups * -(-outputs * self.zero_bits // 8)
+        if self.block:
+            count += -(-outputs // self.block[0]) * -(-inputs // self.block[1]) * self.scale_bytes
+        if self.channel:
+            count += outputs * self.scale_bytes
+        return count
+
+
+def tail(name: str) -> str:
+    """The part of a module's name that every wrapper of the model leaves alone."""
+    at = name.find("layers.")
+    if at >= 0 and (at == 0 or name[at - 1] == "."):
+        return name[at:]
+    return name.removeprefix("model.")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Module names, exact, by prefix (`layers.3.self_attn*`), by part (`lm_head`) or by pattern (`re:…`, `*`)."""
+
+    exact: frozenset[str] = frozenset()
+    prefixes: frozenset[str] = frozenset()
+    lengths: tuple[int, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    by_layer: bool = False
+
+    @staticmethod
+    def of(entries: Sequence[str]) -> "Names":
+        """Reads a list as the quantization settings of checkpoints write it."""
+        exact, prefixes, patterns = set(), set(), []
+        for entry in entries:
+            if entry.startswith("re:"):
+                patterns.append(f"(?:{entry[3:]})")
+            elif "*" not in entry:
+                exact.add(tail(entry))
+            elif entry.endswith("*") and "*" not in entry[:-1] and not entry.startswith("*"):
+                prefixes.add(tail(entry)[:-1])
+            else:
+                patterns.append("(?:.*" + ".*".join(re.escape(piece) for piece in tail(entry).split("*")) + r"(?:\..*)?$)")
+        lengths = tuple(sorted({len(p) for p in prefixes}))
+        pattern = re.compile("|".join(patterns)) if patterns else None
+        by_layer = any("layers." in e for e in entries)
+        return Names(frozenset(exact), frozenset(prefixes), lengths, pattern, by_layer)
+
+    def holds(self, name: str) -> bool:
+        """Is this module, or one that contains it, named?"""
+        if not (self.exact or self.prefixes or self.pattern):
+            return False
+        if self.exact:
+            if name in self.exact:
+                return True
+            pieces = name.split(".")
+            if any(piece in self.exact for piece in pieces if not piece.isdigit()):
+                return True
+            for end in range(len(pieces) - 1, 1, -1):
+                if ".".join(pieces[:end]) in self.exact:
+                    return True
+        if any(name[:length] in self.prefixes for length in self.lengths):
+            return True
+        return self.pattern is not None and self.pattern.match(f"model.{name}") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """Which modules are stored how. `linear` and `experts` for what nothing else names; `assigned` by module name wins.
+
+    `head` quantizes the output table too; `online` means the checkpoint is wider and is converted while it loads.
+    """
+
+    title: str = "not quantized"
+    linear: Storage | None = None
+    experts: Storage | None = None
+    excluded: Names = field(default_factory=Names)
+    assigned: Mapping[str, Storage] = field(default_factory=dict)
+    head: bool = False
+    online: bool = False
+
+    @property
+    def by_layer(self) -> bool:
+        """Can two layers of the same kind be stored differently?"""
+        return bool(self.assigned) or self.excluded.by_layer
+
+    def of(self, names: Sequence[str], *, experts: bool = False) -> Storage | None:
+        """The storage of a module, by the names of its parts in the checkpoint; None when it keeps the model's dtype."""
+        for name in names:
+            found = self.assigned.get(name)
+            if found is not None:
+                return found
+        default = self.experts if experts else self.linear
+        if default is None or self.excluded.holds(names[0]):
+            return None
+        return default

@@ -1,0 +1,185 @@
+"""Parameter and buffer bytes of every rank, by where each tensor is placed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.budget.quantization import Quantization, Storage
+from bot.domain.tensors import Experts, Grid, Linear, ModelTensors, Module, Plain, Table
+
+
+@dataclass(frozen=True, slots=True)
+class RankWeights:
+    """One rank of one replica, in bytes. `peak` is what loading needs at its worst, never less than `resident`."""
+
+    resident: int
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """`ranks` in order pp × TP + tp; `assumptions` in words."""
+
+    ranks: tuple[RankWeights, ...]
+    basis: str
+    assumptions: tuple[str, ...]
+
+    @property
+    def named(self) -> Mapping[str, int]:
+        """Resident bytes as ppS_tpR."""
+        tensor_ranks = len(self.ranks) // max(1, self.stages)
+        return {f"pp{i // tensor_ranks}_tp{i % tensor_ranks}": rank.resident for i, rank in enumerate(self.ranks)}
+
+    stages: int = 1
+
+
+def stage_layers(layers: int, stages: int) -> list[int]:
+    """How many layers each pipeline stage gets: evenly; what is left over goes to stages from the last but one backwards.
+
+    Source: vLLM distributed/utils.py get_pp_indices.
+    """
+    counts = [layers // stages] * stages
+    for back in range(layers % stages):
+        counts[-(back + 2) if stages > 1 else -1] += 1
+    return counts
+
+
+def padded_rows(rows: int, multiple: int) -> int:
+    """Rows of a vocabulary table after padding. Source: vLLM layers/vocab_parallel_embedding.py (64)."""
+    return -(-rows // multiple) * multiple
+
+
+class _Scale:
+    """One question's figures, each module of a kind computed once."""
+
+    def __init__(self, tensors: ModelTensors, quantization: Quantization, grid: Grid) -> None:
+        self.tensors, self.quantization, self.grid = tensors, quantization, grid
+        self.tp = grid.tp if tensors.sharded else 1
+        self.width = tensors.dtype_bytes
+        self.known: dict[tuple[int, int, int], int] = {}
+        self.plain_layers: dict[int, list[int]] = {}
+
+    def module(self, module: Module, prefix: str, tp: int, rank: int) -> int:
+        """Bytes of one module on one tensor rank."""
+        storage = self.storage(module, prefix)
+        key = (id(module), id(storage), tp if not isinstance(module, Experts) else -1 - rank)
+        if key not in self.known:
+            self.known[key] = self.weigh(module, storage, tp, rank)
+        return self.known[key]
+
+    def storage(self, module: Module, prefix: str) -> Storage | None:
+        if isinstance(module, Linear) and module.quantized:
+            return self.quantization.of([prefix + name for name in module.names])
+        if isinstance(module, Experts):
+            return self.quantization.of([prefix + module.name], experts=True)
+        if isinstance(module, Table) and module.head and (self.quantization.head or self.quantization.assigned):
+            return self.quantization.of([prefix + module.name])
+        return None
+
+    def weigh(self, module: Module, storage: Storage | None, tp: int, rank: int) -> int:
+        if isinstance(module, Linear):
+            return self.linear(module, storage, tp)
+        if isinstance(module, Experts):
+            return self.experts(module, storage, rank)
+        if isinstance(module, Table):
+            return self.table(module, storage, tp)
+        return self.plain(module, tp)
+
+    def linear(self, module: Linear, storage: Storage | None, tp: int) -> int:
+        what = module.names[0]
+        inputs = module.inputs.on(tp, what)
+        outputs = sum(part.on(tp, what) for part in module.outputs)
+        bias = outputs * self.width if module.bias else 0
+        if storage is None:
+            return inputs * outputs * self.width + bias
+        scale_inputs = module.inputs.on(1, what) if storage.whole_scales else None
+        return storage.matrix(inputs, outputs, len(module.outputs), scale_inputs) + bias
+
+    def experts(self, module: Experts, storage: Storage | None, rank: int) -> int:
+        ranks = self.grid.expert_ranks if self.tensors.sharded else 1
+        count, intermediate = module.count, module.intermediate
+        if self.grid.experts_parallel and ranks > 1:
+            count = module.count // ranks + (1 if rank < module.count % ranks else 0)
+            extra = 4 * module.count
+        else:
+            intermediate = -(-intermediate // ranks) if ranks > 1 else intermediate
+            extra = 0
+        hidden, merged = module.hidden, module.merged
+        bias = (intermediate * merged + hidden) * self.width if module.bias else 0
+        if storage is None:
+            return count * ((merged + 1) * intermediate * hidden * self.width + bias) + extra
+        if storage.pad_whole or (ranks > 1 and not self.grid.experts_parallel):
+            intermediate = -(-intermediate // storage.pad) * storage.pad
+        hidden = -(-hidden // storage.pad_hidden) * storage.pad_hidden
+        bias = (intermediate * merged + hidden) * self.width if module.bias else 0
+        up = merged * storage.matrix(hidden, intermediate)
+        down = storage.matrix(intermediate, hidden)
+        orders = 4 * storage.expert_orders * (hidden + intermediate)
+        return count * (up + down + bias + orders) + extra
+
+    def table(self, module: Table, storage: Storage | None, tp: int) -> int:
+        rows = padded_rows(module.rows, module.multiple) if module.spread == "split" else module.rows
+        ranks = 1 if module.spread == "whole" else tp
+        if rows % ranks:
+            rows = -(-rows // ranks) * ranks
+        rows //= ranks
+        return rows * module.width * self.width if storage is None else storage.matrix(module.width, rows)
+
+    def plain(self, module: Plain, tp: int) -> int:
+        count = self.width if module.element_bytes is None else module.element_bytes
+        for part in module.parts:
+            count *= part.on(tp, module.name)
+        return count
+
+    def layer(self, index: int, rank: int) -> int:
+        """Bytes of one layer; computed once where no setting names single layers."""
+        modules = self.tensors.layers[index]
+        if self.quantization.by_layer:
+            return sum(self.module(m, f"layers.{index}.", self.tp, rank) for m in modules)
+        key = (id(modules), 0, -1000 - rank)
+        if key not in self.known:
+            self.known[key] = sum(self.module(m, "layers.0.", self.tp, rank) for m in modules)
+        return self.known[key]
+
+    def stands(self, where: str, stage: int) -> bool:
+        """Is a stretch of modules on this pipeline stage?"""
+        last = self.grid.pp - 1
+        return where == "every" or stage == {"first": 0, "last": last, "last of several": last or -1}[where]
+
+    def rank(self, stage: int, layers: range, rank: int) -> int:
+        total = sum(self.layer(i, rank) for i in layers)
+        for stretch in self.tensors.stretches:
+            if self.stands(stretch.where, stage):
+                tp = 1 if stretch.encoder and self.grid.encoder_data else self.tp
+                total += sum(self.module(m, "", tp, rank) for m in stretch.modules)
+        return total
+
+
+def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: Grid) -> Weights:
+    """Bytes of every rank of one replica. Unplaceable when the engine itself could not deal the tensors out.
+
+    An online-quantized model is loaded layer by layer; its peak is the resident sum plus one layer at full width.
+    """
+    scale = _Scale(tensors, quantization, grid)
+    full = _Scale(tensors, Quantization(), grid) if quantization.online else None
+    ranks: list[RankWeights] = []
+    start = 0
+    for stage, count in enumerate(stage_layers(len(tensors.layers), grid.pp)):
+        layers = range(start, start + count)
+        start += count
+        uneven = grid.experts_parallel and any(isinstance(m, Experts) and m.count % grid.expert_ranks for ms in tensors.layers for m in ms)
+        one = [scale.rank(stage, layers, r) for r in range(grid.tp if uneven else 1)]
+        extra = max((full.layer(i, 0) for i in layers), default=0) if full else 0
+        both = [RankWeights(bytes_, bytes_ + extra) for bytes_ in one]
+        ranks += both if uneven else both * grid.tp
+    return Weights(tuple(ranks), tensors.basis, tuple(_assumptions(tensors, quantization, grid)), grid.pp)
+
+
+def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: Grid) -> Sequence[str]:
+    said = [f"weights {tensors.basis}, {quantization.title}", *tensors.notes]
+    if not tensors.sharded and grid.tp > 1:
+        said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")
+    if grid.experts_parallel and grid.expert_ranks > 1:
+        said.append(f"whole experts dealt to {grid.expert_ranks} ranks")
+    if quantization.online:
+        said.append("the checkpoint is wider and is converted while it loads: one layer at full width is added to the peak")
+    return said

@@ -1,0 +1,121 @@
+"""What a model consists of, and how each piece is spread over the ranks of a grid."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Spread = Literal["split", "whole", "heads"]
+Where = Literal["first", "last", "every", "last of several"]
+
+
+class Unplaceable(ValueError):
+    """A piece that the grid cannot hold evenly: the engine itself refuses to start. The message names both numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`experts_parallel` deals whole experts to tp × dp ranks; `encoder_data` copies vision and audio towers to every rank."""
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    experts_parallel: bool = False
+    encoder_data: bool = False
+
+    @property
+    def expert_ranks(self) -> int:
+        """Ranks that share one layer's experts: the tensor ranks of all data-parallel replicas together."""
+        return self.tp * self.dp
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`units` pieces of `size` elements. split: dealt evenly; whole: copied to each rank; heads: dealt, at least one each."""
+
+    units: int
+    size: int = 1
+    spread: Spread = "split"
+
+    def on(self, ranks: int, what: str) -> int:
+        """Elements on one of `ranks` ranks; Unplaceable when they cannot be dealt evenly."""
+        if self.spread == "whole" or ranks == 1:
+            return self.units * self.size
+        if self.spread == "heads" and ranks >= self.units:
+            if ranks % self.units:
+                raise Unplaceable(f"{what}: {self.units} heads can be copied evenly to a multiple of {self.units} ranks, not to {ranks}")
+            return self.size
+        if self.units % ranks:
+            raise Unplaceable(f"{what}: {self.units} is not divisible by {ranks} ranks")
+        return self.units // ranks * self.size
+
+
+def whole(elements: int) -> Part:
+    """A dimension that every rank has in full."""
+    return Part(elements, 1, "whole")
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A matrix multiplication. `names`: the checkpoint's modules merged into it, as quantization settings call them."""
+
+    names: tuple[str, ...]
+    inputs: Part
+    outputs: tuple[Part, ...]
+    bias: bool = False
+    quantized: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """`count` experts of one layer: `merged` matrices hidden → intermediate (2 when gated) and one back; not their router."""
+
+    name: str
+    count: int
+    hidden: int
+    intermediate: int
+    merged: int = 2
+    bias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An embedding or output table: rows padded to `multiple`, then dealt over the tensor ranks."""
+
+    name: str
+    rows: int
+    width: int
+    spread: Spread = "split"
+    multiple: int = 64
+    head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Norms, biases, constants, rotary tables: never quantized. `element_bytes` None: the model's dtype."""
+
+    parts: tuple[Part, ...]
+    element_bytes: int | None = None
+    name: str = ""
+
+
+Module = Linear | Experts | Table | Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Modules outside the layers; `where` in the pipeline they stand, `encoder` when they belong to a vision or audio tower."""
+
+    where: Where
+    modules: tuple[Module, ...]
+    encoder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTensors:
+    """`layers` in pipeline order (layer i is called `layers.i`); `sharded` False where the engine copies the model to every rank."""
+
+    layers: tuple[tuple[Module, ...], ...]
+    stretches: tuple[Stretch, ...]
+    dtype_bytes: int = 2
+    sharded: bool = True
+    basis: str = "from config.json by architecture"
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,206 @@
+"""A checkpoint's quantization settings, or the --quantization argument, as the storage of each module."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.budget.quantization import Names, Quantization, Storage, tail
+
+E4M3_TENSOR = Storage("FP8 per tensor", bits=8, scalars=1)
+E4M3_STATIC = Storage("FP8 per tensor, static activations", bits=8, scalars=2)
+NVFP4 = Storage("NVFP4, 16 a group", bits=4, group=16, scale_bytes=1, scalars=2)
+MXFP4 = Storage("MXFP4, 32 a group", bits=4, group=32, scale_bytes=1)
+MXFP8 = Storage("MXFP8, 32 a group", bits=8, group=32, scale_bytes=1)
+BNB4 = Storage("bitsandbytes 4 bits", bits=4)
+BNB8 = Storage("bitsandbytes 8 bits", bits=8)
+INT8_CHANNEL = Storage("INT8 per output channel", bits=8, channel=True)
+FP8_CHANNEL = Storage("FP8 per output channel", bits=8, channel=True, scale_bytes=4)
+FP8_BLOCK = Storage("FP8, blocks of 128 × 128", bits=8, block=(128, 128), scale_bytes=4)
+
+ONLINE: Mapping[str, tuple[Storage | None, Storage | None]] = {
+    "fp8": (E4M3_TENSOR, E4M3_TENSOR),
+    "fp8_per_tensor": (E4M3_TENSOR, E4M3_TENSOR),
+    "fp8_per_block": (FP8_BLOCK, FP8_BLOCK),
+    "fp8_per_channel": (FP8_CHANNEL, FP8_CHANNEL),
+    "ptpc_fp8": (FP8_CHANNEL, FP8_CHANNEL),
+    "fbgemm_fp8": (FP8_CHANNEL, FP8_CHANNEL),
+    "mxfp8": (MXFP8, MXFP8),
+    "mxfp4": (MXFP4, MXFP4),
+    "int8_per_channel_weight_only": (INT8_CHANNEL, INT8_CHANNEL),
+    "experts_int8": (None, INT8_CHANNEL),
+    "bitsandbytes": (BNB4, BNB4),
+}
+"""What `--quantization` makes of a checkpoint that is not quantized: (linear layers, experts)."""
+
+
+class UnknownQuantization(ValueError):
+    """A quantization method that we cannot turn into bytes; the message names it."""
+
+
+def read_quantization(
+    config: Mapping[str, Any], rules: Mapping[str, Any], beside: Mapping[str, Any] | None = None, argument: str | None = None
+) -> Quantization:
+    """Settings in config.json, else hf_quant_config.json `beside` it, else the `--quantization` argument.
+
+    `rules`: the family's [weights] table, already narrowed. UnknownQuantization when the method is not one we know.
+    """
+    settings = config.get("quantization_config") or _nested(config) or beside
+    if settings:
+        return fitted(_checkpoint(settings), rules)
+    if not argument or argument in ("none", "auto"):
+        return Quantization()
+    if argument not in ONLINE:
+        raise UnknownQuantization(f"--quantization {argument}: the checkpoint says nothing of it, and it cannot be made while loading")
+    linear, experts = ONLINE[argument]
+    return Quantization(f"quantized while loading ({argument})", linear, experts, online=True)
+
+
+def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization:
+    """The same with what the family, the engine version and the GPU's kernels add to stored experts: padding, index vectors."""
+    experts = quantization.experts
+    if experts is None:
+        return quantization
+    packed = experts.group is not None and experts.scale_bytes == 2
+    experts = replace(
+        experts,
+        pad=int(rules.get("experts_pad", 1)),
+        pad_whole=bool(rules.get("experts_pad_whole", False)),
+        pad_hidden=int(rules.get("experts_pad_hidden", 1)),
+        expert_orders=int(rules.get("packed_expert_orders", 0)) if packed else 0,
+    )
+    return replace(quantization, experts=experts)
+
+
+def _nested(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    for key in ("text_config", "llm_config", "language_config", "compression_config"):
+        inner = config.get(key)
+        if isinstance(inner, Mapping) and inner.get("quantization_config"):
+            return inner["quantization_config"]  # type: ignore[no-any-return]
+    return config.get("compression_config")
+
+
+def _checkpoint(settings: Mapping[str, Any]) -> Quantization:
+    inner = settings.get("quantization")
+    if isinstance(inner, Mapping):
+        settings = {**settings, **inner}
+    method = str(settings.get("quant_method") or "").lower().replace("_", "-")
+    if method.startswith("modelopt") or settings.get("quant_algo"):
+        return _modelopt(settings)
+    readers = {
+        "fp8": _fp8, "awq": _awq, "awq-marlin": _awq, "gptq": _gptq, "gptq-marlin": _gptq, "auto-round": _gptq, "compressed-tensors": _compressed,
+        "mxfp4": _mxfp4, "gpt-oss-mxfp4": _mxfp4, "bitsandbytes": _bitsandbytes, "fbgemm-fp8": _fbgemm, "int8": _bitsandbytes,
+    }  # fmt: skip
+    if method not in readers:
+        raise UnknownQuantization(f"quant_method {method or '(missing)'}: we do not know how many bytes it stores; give --weights-bytes")
+    return readers[method](settings)
+
+
+def _skipped(settings: Mapping[str, Any]) -> Names:
+    keys = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules", "llm_int8_skip_modules", "modules_to_not_quantize")
+    return Names.of([str(entry) for key in keys for entry in settings.get(key) or ()])
+
+
+def _fp8(settings: Mapping[str, Any]) -> Quantization:
+    block = settings.get("weight_block_size")
+    if block:
+        storage = Storage(f"FP8, blocks of {block[0]} × {block[1]}", bits=8, block=(block[0], block[1]), scale_bytes=4)
+    else:
+        storage = E4M3_STATIC if settings.get("activation_scheme") == "static" else E4M3_TENSOR
+    return Quantization(storage.title, storage, storage, _skipped(settings))
+
+
+def _awq(settings: Mapping[str, Any]) -> Quantization:
+    bits, group = int(settings.get("bits") or settings.get("w_bit") or 4), int(settings.get("group_size") or settings.get("q_group_size") or 128)
+    storage = Storage(f"AWQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=bits)
+    return Quantization(storage.title, storage, storage, _skipped(settings))
+
+
+def _gptq(settings: Mapping[str, Any]) -> Quantization:
+    bits, group = int(settings.get("bits") or 4), int(settings.get("group_size") or 128)
+    ordered = bool(settings.get("desc_act"))
+    storage = Storage(
+        f"GPTQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=bits, orders=int(ordered), whole_scales=ordered
+    )
+    return Quantization(storage.title, storage, storage, _skipped(settings), head=bool(settings.get("lm_head")))
+
+
+def _mxfp4(settings: Mapping[str, Any]) -> Quantization:
+    storage = Storage("experts in MXFP4, 32 a group", bits=4, group=32, scale_bytes=1)
+    return Quantization(storage.title, None, storage, _skipped(settings))
+
+
+def _bitsandbytes(settings: Mapping[str, Any]) -> Quantization:
+    storage = BNB8 if settings.get("load_in_8bit") else BNB4
+    return Quantization(storage.title, storage, storage, _skipped(settings))
+
+
+def _fbgemm(settings: Mapping[str, Any]) -> Quantization:
+    return Quantization(FP8_CHANNEL.title, FP8_CHANNEL, FP8_CHANNEL, _skipped(settings))
+
+
+def _modelopt(settings: Mapping[str, Any]) -> Quantization:
+    algo = str(settings.get("quant_algo") or "FP8").upper()
+    skipped = _skipped(settings)
+    if algo == "MIXED_PRECISION":
+        layers = settings.get("quantized_layers") or {}
+        return Quantization("modelopt, mixed precision", None, None, skipped, _assigned(layers))
+    storage = _modelopt_storage(algo, settings.get("group_size"))
+    return Quantization(f"modelopt {storage.title}", storage, storage, skipped)
+
+
+def _modelopt_storage(algo: str, group: int | None = None) -> Storage:
+    known = {
+        "FP8": E4M3_STATIC, "NVFP4": NVFP4, "W4A16_NVFP4": NVFP4, "NVFP4_AWQ": NVFP4, "MXFP8": MXFP8, "FP8_PB_WO": FP8_BLOCK,
+        "FP8_PER_CHANNEL_PER_TOKEN": FP8_CHANNEL, "MXFP4": MXFP4, "W4A8_MXFP4_FP8": MXFP4,
+        "W4A8_AWQ": Storage("W4A8, 128 a group", bits=4, group=128, scalars=2), "W4A16_AWQ": Storage("W4A16, 128 a group", bits=4, group=128),
+    }  # fmt: skip
+    if algo not in known:
+        raise UnknownQuantization(f"modelopt quant_algo {algo}: we do not know how many bytes it stores; give --weights-bytes")
+    return known[algo]
+
+
+def _assigned(layers: Mapping[str, Any]) -> Mapping[str, Storage]:
+    found: dict[str, Storage] = {}
+    for name, settings in layers.items():
+        short = tail(name)
+        at = short.find(".experts.")
+        short = short if at < 0 else short[: at + 8]
+        if short not in found:
+            found[short] = _modelopt_storage(str(settings.get("quant_algo") if isinstance(settings, Mapping) else settings).upper())
+    return found
+
+
+def _compressed(settings: Mapping[str, Any]) -> Quantization:
+    groups: Sequence[Mapping[str, Any]] = list((settings.get("config_groups") or {}).values())
+    if not groups:
+        raise UnknownQuantization("compressed-tensors without config_groups: add them, or give --weights-bytes")
+    main = next((g for g in groups if "Linear" in (g.get("targets") or ())), groups[0])
+    storage = _group(main, str(main.get("format") or settings.get("format") or ""))
+    assigned = {
+        tail(str(target).removeprefix("re:")): _group(g, str(g.get("format") or settings.get("format") or ""))
+        for g in groups if g is not main for target in g.get("targets") or ()
+    }  # fmt: skip
+    return Quantization(f"compressed-tensors {storage.title}", storage, storage, _skipped(settings), assigned)
+
+
+def _group(group: Mapping[str, Any], format_: str) -> Storage:
+    weights = group.get("weights") or {}
+    bits, kind, strategy = int(weights.get("num_bits") or 8), str(weights.get("type") or "int"), str(weights.get("strategy") or "tensor")
+    size = weights.get("group_size")
+    active = group.get("input_activations") or {}
+    static = 1 if active and active.get("dynamic") is False else 0
+    if kind == "float" and bits == 4:
+        return MXFP4 if size == 32 or format_.startswith("mxfp4") else NVFP4
+    title = f"{'FP' if kind == 'float' else 'INT'}{bits} per {strategy}"
+    if strategy == "channel":
+        # packed weights keep 16-bit scales; quantized ones that a scaled multiplication reads keep float32
+        return Storage(title, bits=bits, channel=True, scale_bytes=2 if format_ == "pack-quantized" else 4, scalars=static)
+    if strategy == "block":
+        block = weights.get("block_structure") or (128, 128)
+        return Storage(title, bits=bits, block=(block[0], block[1]), scale_bytes=4)
+    if strategy in ("group", "tensor_group"):
+        zero = 0 if weights.get("symmetric", True) else bits
+        orders = 1 if weights.get("actorder") in ("group", True) else 0
+        mx = kind == "float" and size == 32
+        return Storage(title, bits=bits, group=int(size or 128), scale_bytes=1 if mx else 2, zero_bits=zero, orders=orders)
+    return Storage(title, bits=bits, scalars=1 + static)

@@ -1,0 +1,78 @@
+"""Fields of a config.json by the many names that families give them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NAMES: Mapping[str, Sequence[str]] = {
+    "hidden": ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num", "num_query_groups"),
+    "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
+    "intermediate": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "hidden_dim"),
+    "vocab": ("vocab_size", "padded_vocab_size"),
+    "positions": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx"),
+    "experts": (
+        "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts", "n_experts", "num_routed_experts",
+    ),
+    "expert_intermediate": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size", "expert_intermediate_size"),
+    "shared_experts": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
+    "shared_intermediate": ("shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"),
+    "theta": ("rope_theta",),
+}  # fmt: skip
+TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config")
+
+
+class MissingField(ValueError):
+    """A field that decides is not in the file; the message names it."""
+
+
+class Fields:
+    """One config.json: the language part first, then what stands around it, then the family's own defaults."""
+
+    def __init__(self, config: Mapping[str, Any], rules: Mapping[str, Any] | None = None) -> None:
+        self.config = config
+        self.text = text_part(config)
+        weights = rules or {}
+        self.rules: Mapping[str, Any] = weights
+        self.defaults: Mapping[str, Any] = weights.get("defaults") or {}
+
+    def raw(self, key: str, default: Any = None) -> Any:
+        """A key as the file writes it; null counts as absent."""
+        value = self.text.get(key)
+        if value is None:
+            value = self.config.get(key)
+        if value is None:
+            value = self.defaults.get(key)
+        return default if value is None else value
+
+    def find(self, word: str, default: int | None = None) -> int:
+        """A number by our word; MissingField when the file has none of its names and there is no default."""
+        for key in NAMES[word]:
+            value = self.text.get(key)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return int(value)
+        for key in (*NAMES[word], word):
+            value = self.defaults.get(key)
+            if isinstance(value, int):
+                return value
+        if default is None:
+            raise MissingField(f"config.json has no {' / '.join(NAMES[word])}: add it, or give --weights-bytes")
+        return default
+
+    def rule(self, name: str, default: Any = None) -> Any:
+        """What the family's [weights] table says; `{ key = …, default = … }` reads the config."""
+        value = self.rules.get(name, default)
+        if isinstance(value, Mapping) and "key" in value:
+            found = self.raw(str(value["key"]), value.get("default", default))
+            return value["map"].get(str(found).lower(), found) if "map" in value else found
+        return value
+
+
+def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The language model's own table in a config that wraps several models."""
+    for key in TEXT:
+        inner = config.get(key)
+        if isinstance(inner, Mapping):
+            return text_part(inner)
+    return config
