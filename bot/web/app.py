@@ -1,0 +1,76 @@
+"""The page's server: every route, and the order in which a request is measured, answered for, and let in."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from bot.settings import Settings
+from bot.usecases.desk import Desk
+from bot.web import front, health, history, incident
+from bot.web.access import gate
+from bot.web.asks import Asks
+from bot.web.door import DOOR, Door, Probe, Visible
+from bot.web.faults import tell
+from bot.web.metrics import Meters, measuring
+from bot.web.safety import harden
+from bot.web.showing import HERE, environment
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+
+ID = r"{id:[A-Za-z]-?\d{1,12}}"
+
+UNGATED = [
+    web.get("/healthz", health.healthz),
+    web.get("/readyz", health.readyz),
+    web.get("/metrics", health.metrics),
+]
+
+PAGES = [
+    web.get("/", front.front),
+    web.post("/diagnose", front.diagnose),
+    web.get("/examples/{slug}", front.try_example),
+    web.get("/history", history.history),
+    web.get(f"/d/{ID}", incident.show),
+    web.get(f"/d/{ID}/log/" + r"{source:\d{1,4}}", incident.log),
+    web.post(f"/d/{ID}/evidence", incident.add),
+    web.post(f"/d/{ID}/answer", incident.say),
+    web.post(f"/d/{ID}/outcome", incident.settle),
+    web.post(f"/d/{ID}/undo", incident.undo),
+    web.post(f"/d/{ID}/forget", incident.forget),
+]
+
+
+def build_app(
+    desk: Desk,
+    settings: Settings,
+    store: "Store | None",
+    *,
+    slack_routes: Sequence[web.RouteDef] = (),
+    asks: Asks,
+    meters: Meters | None = None,
+    visible: Visible | None = None,
+    probes: Sequence[Probe] = (),
+) -> web.Application:
+    """The application that `main` serves.
+
+    `slack_routes` are answered whoever asks: they check Slack's signature themselves. `visible` says which channels
+    a signed-in person may read. `probes` are the rooms' checks, asked by /readyz.
+    """
+    meters = meters or Meters()
+    app = web.Application(middlewares=[measuring(meters), tell, gate])
+    ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
+    app[DOOR] = Door(desk, settings, store, asks, meters, environment(), signing_key(settings), visible, probes, ungated)
+    app.add_routes([*UNGATED, *slack_routes, *PAGES, web.static("/static", HERE / "static")])
+    app.on_response_prepare.append(harden)
+    return app
+
+
+def signing_key(settings: Settings) -> bytes:
+    """What cookies and forms are signed with: from OOMBOT_SECRET_KEY, or random for as long as the process lives."""
+    if settings.secret_key:
+        return hashlib.sha256(b"oombot page\0" + settings.secret_key.encode()).digest()
+    return secrets.token_bytes(32)

@@ -1,0 +1,166 @@
+"""Reads a submitted form: the token first, small fields into memory, pastes and files into nameless temporary files."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import IO
+from urllib.parse import parse_qsl, urlsplit
+
+from aiohttp import BodyPartReader, MultipartReader, web
+
+from bot.web.door import door_of
+from bot.web.faults import Fault
+from bot.web.showing import FORM_COOKIE
+from bot.web.signing import form_token, same
+
+LIMIT = 200 * 2**20
+FIELD_LIMIT = 2**20
+DRAIN = 4 * LIMIT
+CHUNK = 2**18
+STREAMED = ("paste", "file")
+
+
+@dataclass(slots=True)
+class Upload:
+    """A paste or a file as it came: bytes in a temporary file that has no name and goes with the request."""
+
+    name: str | None
+    body: IO[bytes]
+    size: int
+
+
+@dataclass(slots=True)
+class Form:
+    """`fields` are short values; `uploads` is everything that was pasted or attached, in order, empty ones left out."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    uploads: list[Upload] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Gives the temporary files back."""
+        for upload in self.uploads:
+            upload.body.close()
+
+
+async def read_form(request: web.Request) -> Form:
+    """The form of a POST. Fault 403 without the token of this browser, 413 above 200 MB."""
+    refuse_other_sites(request)
+    if request.content_length is not None and request.content_length > LIMIT + FIELD_LIMIT:
+        await _drain(request)
+        raise _too_much()
+    form = Form()
+    try:
+        if request.content_type.startswith("multipart/"):
+            await _read_parts(request, form)
+        else:
+            await _read_fields(request, form)
+    except BaseException:
+        form.close()
+        raise
+    return form
+
+
+def refuse_other_sites(request: web.Request) -> None:
+    """Fault 403 when the browser itself says that another site wrote the form."""
+    origin = request.headers.get("Origin")
+    foreign = request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none")
+    if foreign or (origin not in (None, "null") and urlsplit(str(origin)).netloc != request.host):
+        says = "It was sent from another site. Open the page itself and send it from there."
+        raise Fault(403, "This form was not written by this page", says)
+
+
+def _check(request: web.Request, token: str) -> None:
+    visitor = request.cookies.get(FORM_COOKIE, "")
+    if not visitor or not same(form_token(door_of(request).secret, visitor), token):
+        says = "The bot was restarted since you opened it, or cookies are off. Go back, reload, and send it again."
+        raise Fault(403, "This form is out of date", says)
+
+
+async def _read_fields(request: web.Request, form: Form) -> None:
+    raw = bytearray()
+    async for chunk in request.content.iter_chunked(CHUNK):
+        raw += chunk
+        if len(raw) > LIMIT:
+            await _drain(request)
+            raise _too_much()
+    text = raw.decode("utf-8", "replace")
+    del raw
+    pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+    _check(request, dict(pairs).get("token", ""))
+    for name, value in pairs:
+        if name == "paste":
+            _keep_paste(form, value)
+        else:
+            form.fields[name] = value[:FIELD_LIMIT]
+
+
+def _keep_paste(form: Form, value: str) -> None:
+    if value.strip():
+        body = _nameless()
+        size = body.write(value.encode("utf-8", "replace"))
+        form.uploads.append(Upload(None, body, size))
+
+
+def _nameless() -> IO[bytes]:
+    """A file that the form closes; it never has a name on disk, so nothing raw outlives the request."""
+    return tempfile.TemporaryFile()  # noqa: SIM115
+
+
+async def _read_parts(request: web.Request, form: Form) -> None:
+    """The token must be the first part: nothing is kept from a form that has none."""
+    reader = await request.multipart()
+    taken, checked = 0, False
+    async for part in _parts(reader):
+        name = part.name or ""
+        if not checked:
+            _check(request, (await part.read_chunk(512)).decode("ascii", "replace") if name == "token" else "")
+            checked = True
+        elif name in STREAMED:
+            taken += await _stream(request, part, form, taken)
+        else:
+            form.fields[name] = (await _short(part)).decode("utf-8", "replace")
+    if not checked:
+        _check(request, "")
+
+
+async def _parts(reader: MultipartReader) -> AsyncIterator[BodyPartReader]:
+    while (part := await reader.next()) is not None:
+        if isinstance(part, BodyPartReader):
+            yield part
+
+
+async def _short(part: BodyPartReader) -> bytes:
+    kept = bytearray()
+    while chunk := await part.read_chunk(CHUNK):
+        if len(kept) < FIELD_LIMIT:
+            kept += chunk
+    return bytes(kept[:FIELD_LIMIT])
+
+
+async def _stream(request: web.Request, part: BodyPartReader, form: Form, taken: int) -> int:
+    body = _nameless()
+    upload = Upload(part.filename or None, body, 0)
+    form.uploads.append(upload)
+    while chunk := await part.read_chunk(CHUNK):
+        upload.size += body.write(chunk)
+        if taken + upload.size > LIMIT:
+            await _drain(request)
+            raise _too_much()
+    if upload.size == 0:
+        form.uploads.remove(upload)
+        body.close()
+    return upload.size
+
+
+async def _drain(request: web.Request) -> None:
+    """Reads on and throws away, so that the browser gets to see the answer instead of a broken connection."""
+    left = DRAIN
+    async for chunk in request.content.iter_chunked(CHUNK):
+        left -= len(chunk)
+        if left < 0:
+            return
+
+
+def _too_much() -> Fault:
+    says = "Send the part around the first error (grep -n -m1 -i 'out of memory' finds it), or the log compressed with gzip."
+    return Fault(413, "That is more than 200 MB", says)

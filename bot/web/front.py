@@ -1,0 +1,59 @@
+"""The first page: a box to paste into, three examples, and what came before."""
+
+from aiohttp import web
+
+from bot.domain.incident import Contribution, Origin
+from bot.usecases.desk import Viewer
+from bot.usecases.reply import Unusable
+from bot.web.access import viewer_of
+from bot.web.door import door_of
+from bot.web.examples_shelf import EXAMPLES, example
+from bot.web.forms import read_form
+from bot.web.incident import fresh
+from bot.web.intake import contributions_of
+from bot.web.showing import go, page
+
+RECENT = 12
+
+
+async def front(request: web.Request) -> web.Response:
+    """The paste box, with the newest incidents below."""
+    return await _front(request)
+
+
+async def _front(request: web.Request, refused: str = "", status: int = 200) -> web.Response:
+    door = door_of(request)
+    recent = await door.asks.history(door.desk, viewer_of(request), "", RECENT)
+    return page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused)
+
+
+async def diagnose(request: web.Request) -> web.Response:
+    """What was pasted or dropped becomes an incident, and the browser goes to its page."""
+    door, viewer = door_of(request), viewer_of(request)
+    form = await read_form(request)
+    try:
+        given = await contributions_of(form, viewer.user, door.desk.now())
+        reply = await door.asks.diagnose(door.desk, origin_of(viewer), given)
+    except Unusable as refused:
+        return await _front(request, refused=str(refused), status=400)
+    finally:
+        form.close()
+    if reply.document.get("id") is None:
+        return fresh(request, reply, given)
+    return go(request, f"/d/{reply.document['id']}", reply.warning or "")
+
+
+def origin_of(viewer: Viewer) -> Origin:
+    """Incidents made on the page belong to the viewer's team, and to no channel."""
+    return Origin(team=viewer.team, enterprise=viewer.enterprise)
+
+
+async def try_example(request: web.Request) -> web.Response:
+    """An example is diagnosed afresh each time and never kept: it must not teach the history."""
+    door = door_of(request)
+    shown = example(request.match_info["slug"])
+    if shown is None:
+        raise web.HTTPNotFound
+    given = [Contribution(kind="paste", text=shown.text, name=f"{shown.slug}.log", at=door.desk.now())]
+    reply = await door.asks.diagnose(door.desk, origin_of(viewer_of(request)), given, keep=False)
+    return fresh(request, reply, given, example=shown.title)

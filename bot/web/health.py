@@ -1,0 +1,52 @@
+"""Whether the process lives, whether it can work, and what it has counted."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+
+from bot.web.door import Door, Probe, door_of
+
+PATIENCE = 3.0
+
+
+async def healthz(request: web.Request) -> web.Response:
+    """200 as long as the process answers."""
+    return web.json_response({"ok": True})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """200 when everything this bot is set up to use works; else 503 with the names of what does not."""
+    results = await asyncio.gather(*(_probed(probe) for probe in door_of(request).probes))
+    checks = [check for found in results for check in found]
+    failing = [name for name, ok, _ in checks if ok is False]
+    body = {"ok": not failing, "failing": failing, "checks": [{"name": name, "ok": ok, "says": says} for name, ok, says in checks]}
+    return web.json_response(body, status=503 if failing else 200)
+
+
+async def _probed(probe: Probe) -> Sequence[tuple[str, bool | None, str]]:
+    try:
+        found = await asyncio.wait_for(probe(), PATIENCE)
+    except TimeoutError:
+        return [(_name(probe), False, f"gave no answer within {PATIENCE:g} seconds")]
+    except Exception as failure:  # a probe that breaks is a room that does not work, whatever broke
+        return [(_name(probe), False, f"failed: {type(failure).__name__}")]
+    return [(check.name, check.ok, check.says) for check in found]
+
+
+def _name(probe: Any) -> str:
+    return str(getattr(probe, "__name__", "check"))
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Prometheus text."""
+    door = door_of(request)
+    await _count_waiting(door)
+    return web.Response(body=door.meters.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+async def _count_waiting(door: Door) -> None:
+    waiting = getattr(door.store, "deliveries_waiting", None)
+    if waiting is not None:
+        door.meters.waiting.set(await waiting())

@@ -1,0 +1,96 @@
+"""The log beside the diagnosis: which lines to show, which of them speak for the verdict, and how to link to one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WHOLE = 240
+AROUND = 8
+WIDEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a source. `marks` says why it is highlighted; `gap` is how many lines before it are not shown."""
+
+    number: int
+    anchor: str
+    text: str
+    marks: tuple[str, ...] = ()
+    first: bool = False
+    gap: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One paste or file. `left_out` is how many lines after the last shown one there are; `text` None is erased."""
+
+    number: int
+    title: str
+    lines: Sequence[Line]
+    count: int
+    left_out: int = 0
+    erased: bool = False
+    truncated: bool = False
+
+
+def anchor(source: int, line: int) -> str:
+    """The link target of a line: #L15 in the first source, #S2L15 in the second."""
+    return f"L{line}" if source == 1 else f"S{source}L{line}"
+
+
+def marks_of(diagnosis: Mapping[str, Any]) -> dict[tuple[int, int], list[str]]:
+    """(source, line) -> why it matters: the first error, the rules that it proves, the figures read from it."""
+    marks: dict[tuple[int, int], list[str]] = {}
+    error = diagnosis.get("first_error")
+    if error:
+        marks.setdefault((error["source"], error["line"]), []).append("first error")
+    for proof in diagnosis.get("proof") or ():
+        marks.setdefault((proof["source"], proof["line"]), []).append(proof["rule"])
+    for budget in diagnosis.get("budgets") or ():
+        for figure, line in (budget.get("lines") or {}).items():
+            reason = figure.removesuffix("_bytes").replace("_", " ")
+            known = marks.setdefault((1, line), [])
+            if reason not in known:
+                known.append(reason)
+    return marks
+
+
+def sources_of(contributions: Sequence[Mapping[str, Any]], diagnosis: Mapping[str, Any], whole: bool = False) -> list[Source]:
+    """Every contribution that is evidence, each with the lines worth showing. Sources count as the diagnosis counts them."""
+    marks = marks_of(diagnosis)
+    evidence = [one for one in contributions if one["kind"] in ("paste", "file")]
+    return [_source(number, one, marks, whole) for number, one in enumerate(evidence, 1)]
+
+
+def _source(number: int, one: Mapping[str, Any], marks: Mapping[tuple[int, int], list[str]], whole: bool) -> Source:
+    title = one.get("name") or ("pasted text" if one["kind"] == "paste" else "file")
+    if one.get("text") is None:
+        return Source(number, title, (), 0, erased=True)
+    texts = one["text"].split("\n")
+    if texts and not texts[-1]:
+        texts.pop()
+    mine = {line: tuple(why) for (source, line), why in marks.items() if source == number}
+    shown = range(1, len(texts) + 1) if whole else sorted(_worth_showing(mine, len(texts)))
+    lines = list(_lines(number, texts, shown, mine))
+    left_out = len(texts) - (lines[-1].number if lines else 0)
+    return Source(number, title, lines, len(texts), left_out, truncated=bool(one.get("truncated")))
+
+
+def _worth_showing(marks: Mapping[int, tuple[str, ...]], count: int) -> set[int]:
+    if count <= WHOLE:
+        return set(range(1, count + 1))
+    wanted: set[int] = set()
+    for line in marks:
+        wanted.update(range(max(1, line - AROUND), min(count, line + AROUND) + 1))
+    return wanted or set(range(1, min(count, WHOLE) + 1))
+
+
+def _lines(source: int, texts: Sequence[str], shown: Sequence[int], marks: Mapping[int, tuple[str, ...]]) -> Iterator[Line]:
+    before = 0
+    for number in shown:
+        text = texts[number - 1].rstrip("\r")
+        cut = text if len(text) <= WIDEST else f"{text[:WIDEST]} … ({len(text) - WIDEST:,} more characters)"
+        why = marks.get(number, ())
+        yield Line(number, anchor(source, number), cut, why, "first error" in why, number - before - 1)
+        before = number

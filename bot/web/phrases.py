@@ -1,0 +1,131 @@
+"""The contract's words as a person reads them: phases, verdicts, outcomes, figures."""
+
+PHASES = {
+    "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
+    "weight_loading": ("weight loading", "while the weights were loaded"),
+    "profiling": ("profiling", "while a dummy batch measured the activation peak"),
+    "kv_cache_sizing": ("KV cache sizing", "when the KV cache was sized: a check, not a failed allocation"),
+    "kv_cache_allocation": ("KV cache allocation", "while the KV cache pool was allocated"),
+    "graph_capture": ("graph capture", "while CUDA graphs were captured"),
+    "warmup": ("warm-up", "while kernels or the sampler were warmed up"),
+    "serving": ("serving", "while serving requests"),
+    "wake_up": ("sleep and wake-up", "while the engine went to sleep or took its memory back"),
+    "host_memory": ("host memory", "when the machine's own memory ran out"),
+    "not_oom": ("not out of memory", "for another reason than memory"),
+    "unknown": ("not known yet", "in a phase that the evidence does not decide"),
+}
+
+STEPS = ("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation", "graph_capture", "warmup", "serving")
+
+VERDICTS = {
+    "certain": "a telling line of the failing process says so",
+    "likely": "the evidence points there, but no single line says it",
+    "open": "the evidence cannot decide yet",
+}
+
+OUTCOMES = {
+    "fixed": "It worked",
+    "moved": "Error moved",
+    "same": "Same error",
+    "wrong": "Diagnosis was wrong",
+    "other": "Something else",
+}
+
+OUTCOME_SAID = {"fixed": "worked", "moved": "error moved", "same": "same error", "wrong": "diagnosis wrong", "other": "other"}
+
+# (name, label, unit, always shown): what is always shown says so when the log does not hold it.
+FIGURES = (
+    ("total_bytes", "Device in total", "bytes", True),
+    ("free_at_start_bytes", "Free at start", "bytes", True),
+    ("utilization", "Utilization", "fraction", True),
+    ("requested_bytes", "Requested budget", "bytes", True),
+    ("weights_bytes", "Weights", "bytes", True),
+    ("consumed_bytes", "Weights and non-torch together", "bytes", False),
+    ("activation_peak_bytes", "Activation peak", "bytes", True),
+    ("non_torch_bytes", "Non-torch", "bytes", True),
+    ("other_reserved_bytes", "Other, set aside", "bytes", False),
+    ("graph_estimate_bytes", "Graphs, estimated", "bytes", False),
+    ("graph_bytes", "Graphs, as captured", "bytes", False),
+    ("kv_cache_bytes", "KV cache", "bytes", True),
+    ("needed_bytes", "One request of max_model_len needs", "bytes", False),
+    ("kv_tokens", "KV cache in tokens", "count", False),
+    ("num_gpu_blocks", "KV cache blocks", "count", False),
+    ("state_blocks", "State blocks", "count", False),
+    ("max_concurrency", "Full-length requests at once", "ratio", False),
+    ("estimated_max_model_len", "Longest context, as the engine estimates", "count", False),
+    ("free_before_profile_bytes", "Free before profiling", "bytes", False),
+    ("free_after_profile_bytes", "Free after profiling", "bytes", False),
+    ("outside_budget_bytes", "Outside the budget", "bytes", False),
+    ("residual_bytes", "Not accounted for", "bytes", False),
+)
+
+BASES = {
+    "prefix": "the prefix of its log lines",
+    "tag": "the tag of its log lines",
+    "pid": "its process id",
+    "rank_line": "a line that maps ranks",
+    "message": "the message itself",
+    "gpu_index": "the GPU index of the error",
+    "only_worker": "being the only worker",
+    "driver": "being the driver process",
+    "answer": "your answer",
+}
+
+
+def phase(name: str) -> str:
+    """A phase in two words."""
+    return PHASES.get(name, (name, ""))[0]
+
+
+def phase_during(name: str) -> str:
+    """A phase as the end of “It failed …”."""
+    return PHASES.get(name, (name, f"in {name}"))[1]
+
+
+def gib(size: int | float | None) -> str:
+    """Bytes for a person, in the binary units that engines print."""
+    if size is None:
+        return ""
+    amount, sign = abs(size), "−" if size < 0 else ""
+    for unit, scale, digits in (("GiB", 2**30, 2), ("MiB", 2**20, 2), ("KiB", 2**10, 2)):
+        if amount >= scale:
+            return f"{sign}{amount / scale:,.{digits}f} {unit}"
+    return f"{sign}{amount:,} B"
+
+
+def gigabytes(size: int | float | None) -> str:
+    """Bytes in decimal gigabytes, as vendors count."""
+    return "" if size is None else f"{size / 1e9:,.2f} GB".replace("-", "−")
+
+
+def figure(value: object, unit: str) -> str:
+    """One figure of a budget, or nothing when it is missing."""
+    if value is None or not isinstance(value, int | float):
+        return ""
+    if unit == "bytes":
+        return gib(value)
+    if unit == "count":
+        return f"{value:,}"
+    return f"{value:.2f}×" if unit == "ratio" else f"{value:g}"
+
+
+def exactly(value: object) -> str:
+    """The exact bytes behind a rounded figure."""
+    return f"{value:,} bytes" if isinstance(value, int) else ""
+
+
+def day(at: object) -> str:
+    """An ISO instant as a person reads it, in UTC."""
+    text = str(at or "")
+    return text[:16].replace("T", " ")
+
+
+def change(of: object) -> str:
+    """One change in a few words: the flag, where it goes, and to what."""
+    if not isinstance(of, dict):
+        return ""
+    flag, direction, value = of.get("flag"), of.get("direction"), of.get("value")
+    if not flag:
+        return str(of.get("id", "")).replace("-", " ")
+    to = f" {'to' if direction != 'remove' else ''} {value}".rstrip() if value not in (None, "") and direction != "remove" else ""
+    return f"{direction} {flag}{to}".strip()

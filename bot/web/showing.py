@@ -1,0 +1,83 @@
+"""Documents into HTML: the template environment and the one function that answers with a page."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from aiohttp import web
+
+from bot.web import phrases
+from bot.web.access import page_mode
+from bot.web.door import VIEWER, door_of
+from bot.web.signing import form_token, seal, unseal
+
+HERE = Path(__file__).parent
+VISITOR = web.RequestKey("visitor", str)
+FORM_COOKIE = "oombot_form"
+FLASH_COOKIE = "oombot_said"
+FLASH_ROOM = 2600
+"""Bytes: a sealed cookie must stay below the 4 KB that browsers keep."""
+
+
+def environment() -> jinja2.Environment:
+    """Templates that escape everything and stop at an unknown name."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "change"):
+        env.filters[name] = getattr(phrases, name)
+    env.globals["phrases"] = phrases
+    return env
+
+
+def visitor_of(request: web.Request) -> str:
+    """The random value in this browser's cookie that its form tokens belong to."""
+    if VISITOR not in request:
+        request[VISITOR] = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(18)
+    return request[VISITOR]
+
+
+def secure(request: web.Request) -> bool:
+    """Whether cookies must travel over TLS only."""
+    return (door_of(request).settings.public_url or "").startswith("https://")
+
+
+def page(request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
+    """One page as HTML, with the form token of this visitor and what was said by the step before."""
+    door = door_of(request)
+    visitor = visitor_of(request)
+    said = unseal(door.secret, "said", request.cookies.get(FLASH_COOKIE, ""))
+    html = door.templates.get_template(template).render(
+        token=form_token(door.secret, visitor),
+        said=said,
+        viewer=request.get(VIEWER),
+        sign_in=page_mode(door.settings) == "sign-in",
+        here=request.path,
+        **values,
+    )
+    response = web.Response(text=html, content_type="text/html", status=status)
+    if request.cookies.get(FORM_COOKIE) != visitor:
+        response.set_cookie(FORM_COOKIE, visitor, httponly=True, samesite="Strict", secure=secure(request))
+    if FLASH_COOKIE in request.cookies:
+        response.del_cookie(FLASH_COOKIE)
+    return response
+
+
+def go(request: web.Request, where: str, says: str = "", items: list[str] | None = None) -> web.Response:
+    """Sends the browser on (303), with a sentence and a list for the next page to show once."""
+    response = web.Response(status=303, headers={"Location": where})
+    if says or items:
+        kept: list[str] = []
+        for item in items or []:
+            if sum(map(len, kept)) + len(item) + len(says) > FLASH_ROOM // 2:
+                break
+            kept.append(item)
+        sealed = seal(door_of(request).secret, "said", {"says": says[: FLASH_ROOM // 2], "items": kept}, seconds=60)
+        response.set_cookie(FLASH_COOKIE, sealed, httponly=True, samesite="Lax", secure=secure(request), max_age=60)
+    return response

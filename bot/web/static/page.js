@@ -1,0 +1,73 @@
+"use strict";
+// Comfort only: everything here also works without it.
+
+const say = (near, text) => {
+  let line = near.querySelector(".refused.live");
+  if (!line) {
+    line = document.createElement("p");
+    line.className = "refused live";
+    line.setAttribute("role", "alert");
+    near.prepend(line);
+  }
+  line.textContent = text;
+};
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const text = button.parentElement.querySelector("code").textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select and copy";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1600);
+  });
+}
+
+for (const form of document.querySelectorAll("form.paste")) {
+  const files = form.querySelector("input[type=file]");
+  const text = form.querySelector("textarea");
+  form.addEventListener("submit", (event) => {
+    const size = [...files.files].reduce((sum, file) => sum + file.size, 0) + text.value.length;
+    if (size > Number(form.dataset.limit)) {
+      event.preventDefault();
+      say(form, "That is more than 200 MB. Send the part around the first error, or the log compressed with gzip.");
+    } else if (!files.files.length && !text.value.trim()) {
+      event.preventDefault();
+      say(form, "There is nothing to read yet. Paste the log or choose a file.");
+      text.focus();
+    }
+  });
+}
+
+const target = document.querySelector("form.paste input[type=file]");
+if (target) {
+  const inside = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
+  document.addEventListener("dragover", (event) => {
+    if (inside(event)) { event.preventDefault(); document.body.classList.add("dropping"); }
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) document.body.classList.remove("dropping");
+  });
+  document.addEventListener("drop", (event) => {
+    if (!inside(event)) return;
+    event.preventDefault();
+    document.body.classList.remove("dropping");
+    target.files = event.dataTransfer.files;
+    target.closest("form").scrollIntoView({ block: "center" });
+    target.closest("form").querySelector("button.go").focus();
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const box = document.querySelector("[data-search], #paste, [data-size]");
+    if (box) { event.preventDefault(); box.focus(); }
+  }
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form && event.target.tagName === "TEXTAREA") {
+    event.target.form.requestSubmit();
+  }
+});

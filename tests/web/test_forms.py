@@ -1,0 +1,240 @@
+"""What is sent to the page: refused without its token, read to the last byte with it."""
+
+import gzip
+import io
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from bot.domain.incident import Contribution
+from bot.usecases.reply import Unusable
+from bot.web import forms
+from bot.web.app import PAGES
+from tests.web import documents
+from tests.web.conftest import Browser, Serve, Shelf
+
+LOG = "(Worker_TP0 pid=1) ERROR torch.OutOfMemoryError: CUDA out of memory.\n"
+
+
+def multipart(token: str, *parts: tuple[str, bytes | str | io.BytesIO, str | None]) -> aiohttp.FormData:
+    form = aiohttp.FormData()
+    form.add_field("token", token)
+    for name, value, filename in parts:
+        form.add_field(name, value, filename=filename, content_type="application/octet-stream" if filename else "text/plain")
+    return form
+
+
+def given(shelf: Shelf) -> list[Contribution]:
+    return list(shelf.calls("diagnose")[-1][0][2])
+
+
+@pytest.mark.parametrize("route", [route for route in PAGES if route.method == "POST"], ids=lambda route: route.path)
+async def test_no_form_is_read_without_the_token_of_this_browser(browser: Browser, shelf: Shelf, route: object) -> None:
+    where = getattr(route, "path").split("{")[0]  # noqa: B009
+    where = "/d/D-0187" + getattr(route, "path").rsplit("}", 1)[1] if where == "/d/" else where  # noqa: B009
+    await browser.token()
+    for data in ({"paste": LOG}, {"token": "wrong", "paste": LOG}, multipart("wrong", ("paste", LOG, None))):
+        async with browser.post(where, data=data, allow_redirects=False) as answer:
+            assert answer.status == 403, where
+            assert "out of date" in await answer.text()
+    assert not [name for name, _, _ in shelf.asked if name not in ("history", "show")]
+
+
+async def test_the_token_of_another_browser_is_refused(serve: Serve) -> None:
+    one, other = await serve(), await serve()
+    stolen = await one.token()
+    await other.token()
+    assert (await other.post("/diagnose", data={"token": stolen, "paste": LOG}, allow_redirects=False)).status == 403
+
+
+@pytest.mark.parametrize("header", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+async def test_a_form_that_another_site_wrote_is_refused(browser: Browser, header: dict[str, str]) -> None:
+    token = await browser.token()
+    async with browser.post("/diagnose", data={"token": token, "paste": LOG}, headers=header, allow_redirects=False) as answer:
+        assert answer.status == 403
+        assert "another site" in await answer.text()
+
+
+@pytest.mark.parametrize("paste", ["", "   \n\t\n"])
+async def test_an_empty_paste_gets_a_sentence_and_the_box_again(browser: Browser, shelf: Shelf, paste: str) -> None:
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("paste", paste, None))) as answer:
+        assert answer.status == 400
+        text = await answer.text()
+    assert "There is nothing to read yet" in text
+    assert "<textarea" in text
+    assert not shelf.calls("diagnose")
+
+
+async def test_a_picture_gets_a_sentence(browser: Browser, shelf: Shelf) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", png, "screen.png"))) as answer:
+        assert answer.status == 400
+        assert "screen.png" in await answer.text()
+    assert not shelf.calls("diagnose")
+
+
+async def test_a_paste_becomes_an_incident_and_the_browser_goes_there(browser: Browser, shelf: Shelf) -> None:
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("paste", LOG, None)), allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, "/d/D-0187")
+    assert [(one.kind, one.text, one.name) for one in given(shelf)] == [("paste", LOG, None)]
+
+
+async def test_a_plain_form_without_files_is_read_the_same_way(browser: Browser, shelf: Shelf) -> None:
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": LOG}, allow_redirects=False) as answer:
+        assert answer.status == 303
+    assert given(shelf)[0].text == LOG
+
+
+async def test_files_and_paste_are_kept_apart_and_in_order(browser: Browser, shelf: Shelf) -> None:
+    data = multipart(
+        await browser.token(),
+        ("paste", "a paste\n", None),
+        ("file", b"one\n", "one.log"),
+        ("file", "zwei ü\n".encode("utf-16"), "zwei.log"),
+    )
+    async with browser.post("/diagnose", data=data, allow_redirects=False) as answer:
+        assert answer.status == 303
+    assert [(one.kind, one.name, one.text) for one in given(shelf)] == [
+        ("paste", None, "a paste\n"),
+        ("file", "one.log", "one\n"),
+        ("file", "zwei.log", "zwei ü\n"),
+    ]
+
+
+async def test_a_secret_is_hidden_before_the_use_case_sees_it(browser: Browser, shelf: Shelf) -> None:
+    secret = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYz01234567"
+    async with browser.post(
+        "/diagnose", data=multipart(await browser.token(), ("paste", f"HF_TOKEN={secret}\n{LOG}", None)), allow_redirects=False
+    ):
+        pass
+    assert secret not in (given(shelf)[0].text or "")
+    assert given(shelf)[0].redactions >= 1
+
+
+async def test_more_than_the_limit_gets_a_sentence(browser: Browser, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "LIMIT", 2 * 2**20)
+    big = b"x" * (3 * 2**20)
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", io.BytesIO(big), "big.log"))) as answer:
+        assert answer.status == 413
+        assert "more than 200 MB" in await answer.text()
+    head = f'--edge\r\nContent-Disposition: form-data; name="token"\r\n\r\n{await browser.token()}\r\n--edge\r\nContent-Disposition: form-data; name="file"; filename="big.log"\r\n\r\n'
+
+    async def unannounced() -> AsyncIterator[bytes]:
+        yield head.encode()
+        for start in range(0, len(big), 65536):
+            yield big[start : start + 65536]
+        yield b"\r\n--edge--\r\n"
+
+    async with browser.post("/diagnose", data=unannounced(), headers={"Content-Type": "multipart/form-data; boundary=edge"}) as answer:
+        assert answer.status == 413, "a length that was not announced is counted as it comes"
+    assert not shelf.calls("diagnose")
+
+
+async def test_what_could_not_be_kept_is_shown_all_the_same(serve: Serve, shelf: Shelf) -> None:
+    shelf.diagnosis = documents.diagnosis(id=None)
+    shelf.warning = "The database is read-only: /data/oombot.db."
+    browser = await serve()
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("paste", LOG, None))) as answer:
+        text = await answer.text()
+        assert answer.status == 200
+    assert "This diagnosis was not kept. The database is read-only" in text
+    assert "/outcome" not in text
+
+
+async def test_an_outcome_is_settled_and_its_checklist_is_shown_once(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    async with browser.post("/d/D-0187/outcome", data={"token": token, "result": "fixed", "note": " held for an hour "}) as answer:
+        text = await answer.text()
+    (args, _) = shelf.calls("settle")[-1]
+    assert args[2:] == ("D-0187", "fixed", "held for an hour")
+    assert "Kept: it worked." in text
+    assert "<li>Run for an hour.</li>" in text
+    assert "Kept: it worked." not in await browser.text("/d/D-0187")
+
+
+async def test_a_made_up_outcome_is_refused(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    async with browser.post("/d/D-0187/outcome", data={"token": token, "result": "<b>"}) as answer:
+        assert answer.status == 400
+    assert not shelf.calls("settle")
+
+
+async def test_an_outcome_can_be_taken_back(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    async with browser.post("/d/D-0187/undo", data={"token": token}) as answer:
+        assert "Taken back." in await answer.text()
+    assert shelf.calls("undo")[-1][0][2] == "D-0187"
+
+
+async def test_an_answer_goes_into_the_incident_by_name(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    for data, expected in (
+        ({"answer": " 3 "}, ("answer", "gpu_inventory=3")),
+        ({"answer": "", "unknown": "yes"}, ("answer", "gpu_inventory=unknown")),
+        ({"answer": "pid, name\n88123, python"}, ("paste", "pid, name\n88123, python")),
+    ):
+        async with browser.post(
+            "/d/D-0187/answer", data={"token": token, "question": "gpu_inventory", **data}, allow_redirects=False
+        ) as answer:
+            assert answer.status == 303
+        assert (given(shelf)[0].kind, given(shelf)[0].text) == expected
+        assert shelf.calls("diagnose")[-1][1] == {"into": "D-0187"}
+
+
+async def test_an_empty_answer_is_refused(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    async with browser.post("/d/D-0187/answer", data={"token": token, "question": "gpu_inventory", "answer": " "}) as answer:
+        assert answer.status == 400
+        assert "The answer is empty" in await answer.text()
+    assert not shelf.calls("diagnose")
+
+
+async def test_nothing_is_added_to_an_incident_that_may_not_be_seen(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token()
+    for what in ("evidence", "answer", "outcome", "undo", "forget"):
+        data = {"token": token, "paste": LOG, "question": "first_error", "answer": "x", "result": "fixed", "sure": "yes"}
+        async with browser.post(f"/d/D-0404/{what}", data=data, allow_redirects=False) as answer:
+            assert answer.status == 404, what
+    assert {name for name, _, _ in shelf.asked} <= {"history", "show"}
+
+
+async def test_erasing_asks_first(browser: Browser, shelf: Shelf) -> None:
+    token = await browser.token("/d/D-0187")
+    assert (await browser.post("/d/D-0187/forget", data={"token": token})).status == 400
+    assert not shelf.calls("forget")
+    async with browser.post("/d/D-0187/forget", data={"token": token, "sure": "yes"}) as answer:
+        assert "D-0187 was erased." in await answer.text()
+
+
+async def test_a_failure_of_the_bot_is_a_sentence_with_a_mark_and_no_traceback(
+    serve: Serve, shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.found = {}
+    async with (await serve()).get("/") as answer:
+        text = await answer.text()
+        assert answer.status == 500
+    mark = caplog.records[-1].getMessage().rsplit(" ", 1)[1]
+    assert mark in text
+    assert "Traceback" not in text
+    assert "UndefinedError" not in text
+
+
+async def test_a_use_case_that_refuses_is_quoted(serve: Serve, shelf: Shelf) -> None:
+    async def refuses(*args: object, **named: object) -> object:
+        raise Unusable("That is a recipe for soup, not a log.")
+
+    browser = await serve(
+        asks=type(shelf.asks())(**{name: refuses for name in shelf.asks().__slots__ if name != "history"}, history=shelf.asks().history)
+    )
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": LOG}) as answer:
+        assert answer.status == 400
+        assert "recipe for soup" in await answer.text()
+
+
+async def test_a_compressed_log_is_read(browser: Browser, shelf: Shelf) -> None:
+    pytest.importorskip("bot.reading.archive")
+    data = multipart(await browser.token(), ("file", gzip.compress(LOG.encode()), "server.log.gz"))
+    async with browser.post("/diagnose", data=data, allow_redirects=False) as answer:
+        assert answer.status == 303
+    assert given(shelf)[0].text == LOG

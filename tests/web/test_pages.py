@@ -1,0 +1,153 @@
+"""The pages themselves: what stands on them, and that nothing a person wrote becomes markup."""
+
+import re
+
+from tests.web import documents
+from tests.web.conftest import Browser, Serve, Shelf
+
+
+async def test_an_unknown_incident_is_a_page_that_says_so(browser: Browser) -> None:
+    text = await browser.text("/d/D-9999", status=404)
+    assert "There is no incident D-9999" in text
+    assert "Traceback" not in text
+
+
+async def test_an_address_that_does_not_exist_says_where_to_go(browser: Browser) -> None:
+    text = await browser.text("/nowhere", status=404)
+    assert "Nothing answers at /nowhere" in text
+
+
+async def test_the_first_page_has_the_box_the_examples_and_the_past(browser: Browser) -> None:
+    text = await browser.text("/")
+    assert '<textarea id="paste" name="paste"' in text
+    assert '<input id="file" type="file" name="file" multiple>' in text
+    assert text.count('href="/examples/') == 3
+    assert '<a href="/d/D-0187">D-0187</a>' in text
+
+
+async def test_the_first_page_of_an_empty_history_says_what_comes(serve: Serve, shelf: Shelf) -> None:
+    shelf.found = documents.found(rows=[], count=0, count_text="0", counts={"phase": {}, "model": {}, "gpu": {}, "outcome": {}})
+    text = await (await serve()).text("/")
+    assert "becomes D-0001" in text
+
+
+async def test_the_diagnosis_says_phase_rank_error_and_the_one_change(browser: Browser) -> None:
+    text = await browser.text("/d/D-0187")
+    assert "Rank 5 of 8 ran out of GPU memory while it captured CUDA graphs" in text
+    assert "lower --gpu-memory-utilization to 0.92" in text
+    assert "--max-num-seqs 512 --gpu-memory-utilization 0.92" in text
+    assert "The same rank runs out in capture again" in text
+    assert "model revision, engine image, GPU topology, workload" in text
+    assert "Do not lower <code>--max-model-len</code>." in text
+    assert "What else was using GPU 5?" in text
+
+
+async def test_a_missing_figure_is_said_to_be_missing_and_a_known_one_links_to_its_line(browser: Browser) -> None:
+    text = await browser.text("/d/D-0187")
+    weights = re.search(r'<th scope="row">Weights</th>(.*?)</tr>', text, re.S)
+    assert weights
+    assert "not in the log" in weights[1], "rank 5 reported no weights"
+    line = documents.diagnosis()["budgets"][0]["lines"]["weights_bytes"]
+    assert f'<a href="#L{line}">8.51 GiB</a>' in weights[1]
+
+
+async def test_the_first_error_is_marked_in_the_log_and_linked_from_the_verdict(browser: Browser) -> None:
+    text = await browser.text("/d/D-0187")
+    line = documents.diagnosis()["first_error"]["line"]
+    assert f'<li id="L{line}" class="first">' in text
+    assert f'<a href="#L{line}">line {line}</a>' in text
+
+
+async def test_an_open_diagnosis_asks_and_offers_no_change(serve: Serve, shelf: Shelf) -> None:
+    shelf.incident = documents.incident(diagnosis=documents.open_diagnosis(), trials=[], similar=[])
+    text = await (await serve()).text("/d/D-0187")
+    assert "No change yet" in text
+    assert 'name="result"' not in text
+    assert "What is the first error in the log?" in text
+    assert "Not excluded: <b>profiling</b>" in text
+    assert "No rank reported its memory" in text
+
+
+async def test_an_erased_incident_keeps_its_finding_and_offers_nothing_more(serve: Serve, shelf: Shelf) -> None:
+    erased = documents.incident(erased=True)
+    erased["contributions"][0]["text"] = None
+    shelf.incident = erased
+    text = await (await serve()).text("/d/D-0187")
+    assert "The evidence of this incident was erased" in text
+    assert '<p class="dim">Erased.</p>' in text
+    assert "/evidence" not in text
+
+
+async def test_what_people_wrote_is_never_markup(serve: Serve, shelf: Shelf) -> None:
+    evil = "</code><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(summary=evil, notes=[evil]))
+    shelf.incident["contributions"][0]["text"] = evil
+    shelf.incident["trials"][0]["note"] = evil
+    shelf.found = documents.found(rows=[documents.row(187, model=evil, excerpt=evil)], ignored=[evil])
+    browser = await serve()
+    for where in ("/", "/d/D-0187", "/history", "/d/D-0187/log/1"):
+        text = await browser.text(where)
+        assert "<script>alert" not in text
+        assert "<img" not in text
+
+
+async def test_a_long_log_shows_what_matters_and_links_to_the_rest(serve: Serve, shelf: Shelf) -> None:
+    log = "\n".join(f"line {number}" for number in range(1, 3001))
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(budgets=[], proof=[]))
+    shelf.incident["diagnosis"]["first_error"] |= {"line": 2000, "text": "line 2000"}
+    shelf.incident["contributions"][0]["text"] = log
+    browser = await serve()
+    text = await browser.text("/d/D-0187")
+    assert '<li id="L2000" class="first">' in text
+    assert 'id="L1991"' not in text
+    assert "1,991 lines not shown" in text
+    assert "992 more lines" in text
+    assert 'id="L1"' in await browser.text("/d/D-0187/log/1")
+
+
+async def test_filters_in_the_address_become_one_search(browser: Browser, shelf: Shelf) -> None:
+    text = await browser.text("/history?q=sampler&gpu=h100&model=two+words&phase=graph_capture")
+    (args, _) = shelf.calls("history")[-1]
+    assert args[2] == 'sampler phase:graph_capture model:"two words" gpu:h100'
+    assert '<option value="graph_capture" selected>' in text
+    assert 'href="/history?q=sampler&amp;gpu=h100&amp;model=two+words"' in text, "a chip takes its own filter away"
+
+
+async def test_counts_link_to_the_narrower_list(browser: Browser) -> None:
+    text = await browser.text("/history?q=oom")
+    assert 'href="/history?q=oom&amp;phase=kv_cache_sizing"' in text
+    assert 'width="64.3%"' in text, "9 of 14"
+
+
+async def test_a_search_that_finds_nothing_says_so_and_what_was_not_understood(serve: Serve, shelf: Shelf) -> None:
+    shelf.found = documents.found(
+        rows=[],
+        count=0,
+        count_text="0",
+        ignored=["There is no field “colour”."],
+        counts={"phase": {}, "model": {}, "gpu": {}, "outcome": {}},
+    )
+    text = await (await serve()).text("/history?q=colour:red")
+    assert "Nothing matches" in text
+    assert "There is no field “colour”." in text
+
+
+async def test_an_example_is_shown_and_never_kept(browser: Browser, shelf: Shelf) -> None:
+    text = await browser.text("/examples/capture-on-one-of-eight")
+    ((_, _, given), named) = shelf.calls("diagnose")[-1]
+    assert named == {"keep": False}
+    assert "Worker_TP5" in given[0].text
+    assert "It is not kept." in text
+    assert "/outcome" not in text
+    assert (await browser.get("/examples/none")).status == 404
+
+
+async def test_every_answer_carries_the_policy_and_no_page_needs_more_than_it(browser: Browser) -> None:
+    for where in ("/", "/d/D-0187", "/history", "/healthz", "/static/page.css", "/nowhere"):
+        async with browser.get(where) as answer:
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe-inline" not in policy
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            text = await answer.text()
+            assert not re.search(r"<style|\sstyle=|<script>|\son\w+=|https?://(?!www\.w3\.org)[^\"'<\s]*\.(?:css|js|woff2?)", text)
