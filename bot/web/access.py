@@ -71,9 +71,9 @@ async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
 
 
 async def _signed_in(request: web.Request, handler: Handler) -> web.StreamResponse:
-    if request.path.startswith(BEFORE_SIGN_IN):
-        return await handler(request)
     viewer = await _viewer_of_session(request)
+    if viewer is None and request.path.startswith(BEFORE_SIGN_IN):
+        return await handler(request)
     if viewer is None:
         return _please_sign_in(request)
     request[VIEWER] = viewer
@@ -86,8 +86,13 @@ async def _viewer_of_session(request: web.Request) -> Viewer | None:
     if session is None:
         return None
     team, user, enterprise = str(session["team"]), str(session["user"]), session.get("enterprise")
-    channels = await door.visible(team, user, enterprise) if door.visible else frozenset()
-    return None if channels is None else Viewer(team=team, user=user, enterprise=enterprise, channels=channels)
+    channels = await door.visible(team, user, enterprise) if door.visible else frozenset[str]()
+    return None if channels is None else Viewer(team=team, user=user, enterprise=enterprise, channels=channels | {own_corner(user)})
+
+
+def own_corner(user: str) -> str:
+    """The channel that holds what a signed-in person pastes here: nobody else sees it, as in a direct message."""
+    return f"page-{user}"
 
 
 def _please_sign_in(request: web.Request) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.settings import Settings
 from bot.usecases.desk import Desk
-from bot.web import front, health, history, incident
+from bot.web import front, health, history, incident, sign_in
 from bot.web.access import gate
 from bot.web.asks import Asks
 from bot.web.door import DOOR, Door, Probe, Visible
@@ -41,6 +41,10 @@ PAGES = [
     web.post(f"/d/{ID}/outcome", incident.settle),
     web.post(f"/d/{ID}/undo", incident.undo),
     web.post(f"/d/{ID}/forget", incident.forget),
+    web.get("/sign-in", sign_in.ask),
+    web.get("/sign-in/slack", sign_in.leave),
+    web.get("/sign-in/return", sign_in.come_back),
+    web.post("/sign-out", sign_in.sign_out),
 ]
 
 

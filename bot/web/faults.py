@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from bot.store.errors import StoreError, UnknownIncidentError
 from bot.usecases.reply import Unusable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -29,6 +30,11 @@ async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _answer(request, fault)
     except Unusable as unusable:
         return _answer(request, Fault(400, "That cannot be used", str(unusable)))
+    except UnknownIncidentError as unknown:
+        return _answer(request, Fault(404, "There is no such incident here", str(unknown)))
+    except StoreError as failure:
+        log.warning("request %s %s: the store failed: %s", request.method, request.path, failure)
+        return _answer(request, Fault(503, "The database cannot be used right now", str(failure)))
     except web.HTTPException as known:
         if known.status < 400:
             raise

@@ -103,7 +103,7 @@ def _keep_paste(form: Form, value: str) -> None:
 
 def _nameless() -> IO[bytes]:
     """A file that the form closes; it never has a name on disk, so nothing raw outlives the request."""
-    return tempfile.TemporaryFile()  # noqa: SIM115
+    return tempfile.TemporaryFile()
 
 
 async def _read_parts(request: web.Request, form: Form) -> None:

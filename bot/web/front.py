@@ -5,7 +5,7 @@ from aiohttp import web
 from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
-from bot.web.access import viewer_of
+from bot.web.access import own_corner, viewer_of
 from bot.web.door import door_of
 from bot.web.examples_shelf import EXAMPLES, example
 from bot.web.forms import read_form
@@ -44,8 +44,10 @@ async def diagnose(request: web.Request) -> web.Response:
 
 
 def origin_of(viewer: Viewer) -> Origin:
-    """Incidents made on the page belong to the viewer's team, and to no channel."""
-    return Origin(team=viewer.team, enterprise=viewer.enterprise)
+    """Incidents made on the open page belong to the local team; a signed-in person's own are theirs alone."""
+    if viewer.user is None:
+        return Origin(team=viewer.team)
+    return Origin(team=viewer.team, enterprise=viewer.enterprise, channel=own_corner(viewer.user), private=True)
 
 
 async def try_example(request: web.Request) -> web.Response:

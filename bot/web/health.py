@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.store.errors import StoreError
 from bot.web.door import Door, Probe, door_of
 
 PATIENCE = 3.0
@@ -47,6 +48,13 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 async def _count_waiting(door: Door) -> None:
-    waiting = getattr(door.store, "deliveries_waiting", None)
-    if waiting is not None:
-        door.meters.waiting.set(await waiting())
+    """A database that is locked or away leaves the figures of the last time: the rest of the metrics must not go with it."""
+    if door.store is None:
+        return
+    try:
+        backlog = await door.store.backlog()
+    except StoreError:
+        return
+    for state in ("waiting", "working", "failed"):
+        door.meters.deliveries.labels(state).set(backlog[state])
+    door.meters.oldest.set(backlog["oldest_seconds"] or 0)

@@ -88,7 +88,8 @@ async def say(request: web.Request) -> web.Response:
 
 async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequence[Contribution]) -> web.Response:
     door = door_of(request)
-    origin = Origin(team=viewer_of(request).team, channel=incident.get("channel"), thread=incident.get("thread"))
+    viewer = viewer_of(request)
+    origin = Origin(team=viewer.team, enterprise=viewer.enterprise, channel=incident.get("channel"), thread=incident.get("thread"))
     reply = await door.asks.diagnose(door.desk, origin, given, into=incident["id"])
     return go(request, f"/d/{incident['id']}", reply.warning or "Read again, with what you added.")
 

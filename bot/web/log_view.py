@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-WHOLE = 240
-AROUND = 8
+WHOLE = 40
+AROUND = 4
 WIDEST = 2000
 
 

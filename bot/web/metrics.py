@@ -25,7 +25,8 @@ class Meters:
         self.request_seconds = Histogram("oombot_request_seconds", "Time to answer a request", ["route"], buckets=FAST, registry=to)
         self.diagnoses = Counter("oombot_diagnoses", "Diagnoses made, re-judged ones included", ["phase", "verdict"], registry=to)
         self.diagnosis_seconds = Histogram("oombot_diagnosis_seconds", "Time to judge", buckets=SLOW, registry=to)
-        self.waiting = Gauge("oombot_deliveries_waiting", "Slack deliveries stored and not yet worked", registry=to)
+        self.deliveries = Gauge("oombot_deliveries", "Slack deliveries kept and not done, by state", ["state"], registry=to)
+        self.oldest = Gauge("oombot_deliveries_oldest_seconds", "Age of the oldest delivery that waits", registry=to)
 
     def counted(self, judge: Judge) -> Judge:
         """The same judge, counted: `main` wraps the one that all doors share."""

@@ -42,6 +42,13 @@ for (const form of document.querySelectorAll("form.paste")) {
   });
 }
 
+// The log beside the verdict opens at the line that failed first.
+const beside = document.querySelector(".evidence");
+const failed = beside && beside.querySelector(".log .first");
+if (failed && !location.hash && getComputedStyle(beside).overflowY === "auto") {
+  beside.scrollTop = failed.offsetTop - beside.offsetTop - beside.clientHeight / 3;
+}
+
 const target = document.querySelector("form.paste input[type=file]");
 if (target) {
   const inside = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
