@@ -1,0 +1,102 @@
+"""The page of one cache: how many bytes a block of tokens takes in one layer, and how many blocks a request needs."""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Literal
+
+from bot.budget.kv_state import state_bytes
+from bot.budget.placement import heads_per_rank
+from bot.domain.budget import CacheSettings
+from bot.domain.shape import Cache, Heads, Latent
+
+Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state"]
+FULL: frozenset[Kind] = frozenset({"full", "latent"})
+SLIDING: frozenset[Kind] = frozenset({"sliding", "sliding_latent"})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One layer's part of a block. `payload` bytes for `block` tokens, `padded` when pages of other layers are larger.
+
+    `window`: the sliding window, or the chunk of chunked attention. `layout` keeps pages apart that merely have the same size.
+    """
+
+    kind: Kind
+    block: int
+    payload: int
+    layout: tuple[float | str, ...] = ()
+    window: int | None = None
+    padded: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the pool."""
+        return self.payload if self.padded is None else self.padded
+
+    def with_block(self, block: int) -> "Page":
+        """The same cache cut into blocks of another length."""
+        return replace(self, block=block, payload=self.payload * block // self.block)
+
+    def blocks(self, length: int, settings: CacheSettings, dcp: int = 1) -> int:
+        """Blocks that one request of `length` tokens may hold at once. Source: vllm/v1/kv_cache_interface.py, the *Spec classes.
+
+        A sliding window may start inside a block, hence one more. Recurrent state is not split over decode-context ranks.
+        """
+        match self.kind:
+            case "full" | "latent":
+                return ceil_div(ceil_div(length, dcp), self.block)
+            case "sliding" | "sliding_latent":
+                return ceil_div(min((self.window or 1) - 1 + settings.in_flight, length), self.block) + 1
+            case "chunked":
+                return ceil_div(min((self.window or 0) + settings.in_flight, length), self.block)
+            case "cross":
+                return ceil_div(settings.encoder_tokens, self.block)
+            case "state":
+                checkpoint = 1 if self.layout[0] in settings.checkpoint_states else 0
+                kept = {"running": 1, "aligned": 2 + checkpoint, "every": ceil_div(length, self.block)}
+                return kept[settings.states] + settings.draft_tokens
+
+
+def ceil_div(value: int, by: int) -> int:
+    """`value` ÷ `by`, rounded up."""
+    return -(-value // by)
+
+
+def entry_bytes(heads: Heads, settings: CacheSettings, *, plain: bool = False) -> int:
+    """Bytes of one token's key and value for one head; `plain`: in the model's own type, whatever --kv-cache-dtype says."""
+    if plain:
+        return (heads.key_dim + heads.value_dim) * settings.model_bytes
+    kv = settings.kv
+    key = ceil(heads.key_dim * kv.key_bits / 8) + kv.key_extra
+    return key + ceil(heads.value_dim * kv.value_bits / 8) + kv.value_extra
+
+
+def page_of(cache: Cache, tp: int, settings: CacheSettings, *, plain: bool = False) -> Page:
+    """The page of `cache` on one of `tp` ranks."""
+    if isinstance(cache, Heads):
+        return _heads_page(cache, tp, settings, plain)
+    if isinstance(cache, Latent):
+        return _latent_page(cache, settings)
+    payload = state_bytes(cache, tp, settings)
+    return Page("state", settings.block if settings.states != "running" else settings.max_model_len, payload, (type(cache).__name__,))
+
+
+def _heads_page(cache: Heads, tp: int, settings: CacheSettings, plain: bool) -> Page:
+    kind: Kind = "cross" if cache.cross else "sliding" if cache.window else "chunked" if cache.chunk else "full"
+    on_rank, entry = heads_per_rank(cache.kv_heads, tp), entry_bytes(cache, settings, plain=plain)
+    payload = int(settings.block / cache.tokens_per_entry) * on_rank * entry
+    layout = (on_rank, cache.key_dim, cache.value_dim, entry)
+    return Page(kind, settings.block, payload, layout, cache.window or cache.chunk)
+
+
+def _latent_page(cache: Latent, settings: CacheSettings) -> Page:
+    block = cache.block or settings.block
+    if cache.packed_bytes is not None and settings.packed_latents:
+        entry: float = cache.packed_bytes
+    else:
+        entry = cache.width * {"kv": settings.kv.key_bits / 8, "uint8": 1, "float32": 4, "model": settings.model_bytes}[cache.element]
+    payload = int(block // cache.tokens_per_entry * entry)
+    kind: Kind = "sliding_latent" if cache.window else "latent"
+    padded = ceil_div(payload, cache.alignment) * cache.alignment if cache.alignment else None
+    layout = (cache.width, entry, cache.tokens_per_entry)
+    return Page(kind, block, payload, layout, cache.window, padded if padded != payload else None)

@@ -1,0 +1,160 @@
+"""What a model keeps per request: its layers, and the caches that each of them has."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Keys and values, one pair per token and KV head; split over tensor parallel ranks, replicated when there are more ranks.
+
+    `window`: only the last so many tokens are attended (sliding window). `chunk`: attention stays inside chunks of so many tokens.
+    `cross`: filled once from the encoder, not from the tokens.
+    """
+
+    kv_heads: int
+    key_dim: int
+    value_dim: int
+    window: int | None = None
+    chunk: int | None = None
+    cross: bool = False
+    tokens_per_entry: float = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """One vector of `width` elements per `tokens_per_entry` tokens, the same on every tensor parallel rank (MLA, indexers, compressors).
+
+    `element`: `kv` as --kv-cache-dtype says, or `uint8`, `float32`, `model` whatever it says.
+    `packed_bytes`: bytes of one entry when the cache is kept as FP8 with its scales inside; None where that kernel has no such form.
+    `block`: tokens per block when the kernel fixes it. `alignment`: a page is rounded up to a multiple of so many bytes.
+    """
+
+    width: int
+    element: str = "kv"
+    tokens_per_entry: int = 1
+    window: int | None = None
+    packed_bytes: int | None = None
+    block: int | None = None
+    alignment: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mamba1:
+    """Selective state space, first kind: a convolution window and `inner` × `state`."""
+
+    inner: int
+    state: int
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mamba2:
+    """Selective state space, second kind: `heads` of `head_dim` × `state`; `groups` share B and C."""
+
+    inner: int
+    groups: int
+    heads: int
+    head_dim: int
+    state: int
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatedDelta:
+    """Gated delta network (Qwen3-Next, Qwen3.5): one matrix per value head and a convolution over keys and values."""
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class KimiDelta:
+    """Kimi delta attention: one matrix per head and a convolution over queries, keys and values."""
+
+    heads: int
+    head_dim: int
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lightning:
+    """Linear attention with one `head_dim` × `head_dim` matrix per head (MiniMax-Text-01, Bailing)."""
+
+    heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShortConvolution:
+    """A convolution window of `kernel` − 1 tokens over `width` channels (LFM2)."""
+
+    width: int
+    kernel: int
+
+
+State = Mamba1 | Mamba2 | GatedDelta | KimiDelta | Lightning | ShortConvolution
+Cache = Heads | Latent | State
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """A model as its config.json describes it, whole (not per rank).
+
+    `layers`: the caches of each layer that has a place in the pipeline, in order; a layer without any is ().
+    `kv_dtype`: how the checkpoint wants its KV cache kept, None when it does not say. `state_dtype`: the same for recurrent state.
+    `packed`: pages of different sizes lie side by side in one pool. `fixed_block`: tokens per block when its kernel fixes them.
+    `state_chunk`: tokens that a kernel of recurrent state works on at once. `stated_length`: a longer context that the file allows.
+    `sparse`: an indexer picks the tokens that are attended. `shared_layers`: the last so many layers read the cache of earlier ones.
+    """
+
+    family: str
+    architecture: str
+    layers: tuple[tuple[Cache, ...], ...]
+    heads: int
+    hidden: int
+    vocab: int
+    max_positions: int
+    dtype: str
+    vocab_padding: int = 64
+    intermediate: int = 0
+    experts: int = 0
+    experts_per_token: int = 0
+    expert_intermediate: int = 0
+    kv_dtype: str | None = None
+    state_dtype: str | None = None
+    packed: bool = False
+    pipeline: bool = True
+    encoder_tokens: int = 0
+    state_chunk: int = 0
+    fixed_block: int = 0
+    stated_length: int = 0
+    sparse: bool = False
+    shared_layers: int = 0
+
+    @property
+    def caches(self) -> frozenset[Cache]:
+        """Every different cache of the model, once."""
+        return frozenset(cache for layer in set(self.layers) for cache in layer)
+
+    @property
+    def states(self) -> frozenset[Cache]:
+        """Every different recurrent state of the model, once."""
+        return frozenset(cache for cache in self.caches if not isinstance(cache, Heads | Latent))
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether recurrent state and attention share one pool."""
+        return self.recurrent and any(isinstance(cache, Heads | Latent) for cache in self.caches)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether any layer keeps recurrent state."""
+        return bool(self.states)
+
+    @property
+    def latent(self) -> bool:
+        """Whether attention keeps latents instead of heads (MLA)."""
+        return any(isinstance(cache, Latent) for cache in self.caches)

@@ -1,0 +1,117 @@
+"""config.json -> ModelShape; the only place that interprets one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.domain.shape import (
+    Cache,
+    GatedDelta,
+    Heads,
+    KimiDelta,
+    Latent,
+    Lightning,
+    Mamba1,
+    Mamba2,
+    ModelShape,
+    ShortConvolution,
+)
+from bot.reading.model_layers import layer_kinds, layer_rule, per_block
+from bot.reading.model_numbers import Config, Missing, language_config
+from bot.reading.model_quantization import kv_dtype_of
+from bot.rulebook.models import Family, LayerRule, Models
+
+MAKERS: Mapping[str, type] = {
+    "heads": Heads,
+    "latent": Latent,
+    "mamba1": Mamba1,
+    "mamba2": Mamba2,
+    "gated-delta": GatedDelta,
+    "kimi-delta": KimiDelta,
+    "lightning": Lightning,
+    "short-convolution": ShortConvolution,
+}
+DEFAULTS: Mapping[str, Mapping[str, str]] = {"heads": {"kv_heads": "kv_heads", "key_dim": "head_dim", "value_dim": "value_dim"}}
+"""What a cache reads when its family does not say."""
+
+
+class UnknownArchitecture(ValueError):
+    """No file in rules/models knows this architecture; the message names it and says what to do."""
+
+
+def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None) -> ModelShape:
+    """The shape of the model that `raw`, a parsed config.json, describes.
+
+    Raises UnknownArchitecture, or Missing when a field that decides is absent; both messages name it.
+    """
+    family, architecture, text = resolve(raw, models)
+    config = Config(text, raw, family, architecture)
+    rule = layer_rule(config, family)
+    layers = per_block(config, rule.blocks) if rule.blocks else _layers(config, family, rule)
+    return ModelShape(
+        family=family.family,
+        architecture=architecture,
+        layers=layers,
+        heads=config.need("heads"),
+        hidden=config.need("hidden"),
+        vocab=config.get("vocab") or 0,
+        max_positions=config.positions(),
+        dtype=config.dtype(),
+        vocab_padding=family.traits.pads_vocabulary,
+        intermediate=config.get("intermediate") or 0,
+        experts=config.get("experts") or 0,
+        experts_per_token=config.get("experts_per_token") or 0,
+        expert_intermediate=config.get("expert_intermediate") or 0,
+        kv_dtype=kv_dtype_of(raw, text, hf_quant_config) or family.traits.kv_dtype,
+        state_dtype=config.word(family.traits.state_dtype),
+        packed=family.traits.packed,
+        pipeline=family.traits.pipeline,
+        encoder_tokens=config.get("encoder_tokens") or 0,
+        fixed_block=family.traits.block,
+        state_chunk=config.get("state_chunk") or 0,
+        stated_length=config.get("stated_length") or 0,
+        sparse=family.traits.sparse,
+        shared_layers=config.need(rule.shared) if rule.shared else 0,
+    )
+
+
+def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mapping[str, Any]]:
+    """(family, architecture as the engine names it, the language model's own part of the config)."""
+    architecture = (raw.get("architectures") or [""])[0]
+    family = _family(raw, models)
+    text = language_config(raw, family.traits.inside)
+    if not family.traits.language:
+        return family, architecture or family.architectures[0], text
+    inner = _family(text, models)
+    return inner, architecture or inner.architectures[0], text
+
+
+def _family(config: Mapping[str, Any], models: Models) -> Family:
+    names = [str(name) for name in config.get("architectures") or []]
+    for name in names:
+        if name in models.by_architecture:
+            return models.families[models.by_architecture[name]]
+    kind = str(config.get("model_type") or "")
+    if not names and kind in models.by_type:
+        return models.families[models.by_type[kind]]
+    known = f"{len(models.by_architecture)} architectures are known"
+    said = ", ".join(names) or kind
+    if not said:
+        raise UnknownArchitecture("config.json names neither `architectures` nor a known `model_type`; give the model's own config.json")
+    raise UnknownArchitecture(f"the architecture {said} is not in rules/models ({known}); add a file for its family, or give overrides")
+
+
+def _layers(config: Config, family: Family, rule: LayerRule) -> tuple[tuple[Cache, ...], ...]:
+    kinds = layer_kinds(rule, config)
+    caches = {kind: tuple(_cache(config, said) for said in family.kinds[kind]) for kind in set(kinds)}
+    return tuple(caches[kind] for kind in kinds)
+
+
+def _cache(config: Config, said: Mapping[str, Any]) -> Cache:
+    name = said["cache"]
+    values = {**DEFAULTS.get(name, {}), **{key: value for key, value in said.items() if key != "cache"}}
+    read = {key: value if key == "element" or not isinstance(value, str) else config.need(value) for key, value in values.items()}
+    made: Cache = MAKERS[name](**read)
+    return made
+
+
+__all__ = ["Missing", "UnknownArchitecture", "read_shape", "resolve"]

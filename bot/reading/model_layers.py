@@ -1,0 +1,102 @@
+"""Layer patterns as config files write them: a closed set of readers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.domain.shape import Cache, Heads
+from bot.reading.model_numbers import Config, Missing
+from bot.rulebook.models import Family, LayerRule
+
+
+def layer_rule(config: Config, family: Family) -> LayerRule:
+    """The first rule of the family that applies. Raises Missing when none does."""
+    for rule in family.layers:
+        if _applies(rule, config):
+            return rule
+    raise Missing(f"config.json of {config.architecture} does not say what kind its layers are")
+
+
+def _applies(rule: LayerRule, config: Config) -> bool:
+    key = rule.list or rule.letters or rule.indices or rule.blocks
+    if key and not config.raw(key):
+        return False
+    if rule.every and not config.get(rule.every):
+        return False
+    if rule.below and config.get(rule.below) is None:
+        return False
+    return all(_holds(config, name, wanted) for name, wanted in rule.when.items()) and not any(
+        _holds(config, name, wanted) for name, wanted in rule.unless.items()
+    )
+
+
+def _holds(config: Config, name: str, wanted: Any) -> bool:
+    """`set`: there is a value; `mixed`: a list with different items; else the very value, or one of a list of values."""
+    value = config.get(name) if name in config.family.fields else config.raw(name)
+    if wanted == "set":
+        return bool(value)
+    if wanted == "mixed":
+        return isinstance(value, list) and len(set(map(str, value))) > 1
+    if isinstance(wanted, Mapping):
+        least = wanted.get("at_least")
+        return isinstance(value, int | float) and least is not None and value >= least
+    return value in wanted if isinstance(wanted, list) else value == wanted
+
+
+def layer_kinds(rule: LayerRule, config: Config) -> list[str]:
+    """The kind of every layer by that rule. Raises Missing for a layer that it does not know."""
+    kinds = READERS[rule.reader](rule, config)
+    return [*kinds[:-1], rule.last] if rule.last else kinds
+
+
+def _all(rule: LayerRule, config: Config) -> list[str]:
+    return [rule.all] * config.need("layers")
+
+
+def _list(rule: LayerRule, config: Config) -> list[str]:
+    items = [str(item).lower() if isinstance(item, bool) else str(item) for item in config.raw(rule.list)][: config.get("layers")]
+    return [_mapped(rule, item, config) for item in items]
+
+
+def _letters(rule: LayerRule, config: Config) -> list[str]:
+    return [_mapped(rule, letter, config) for letter in config.raw(rule.letters)]
+
+
+def _mapped(rule: LayerRule, item: str, config: Config) -> str:
+    kind = rule.map.get(item) or rule.map.get("else")
+    if kind is None:
+        key = rule.list or rule.letters
+        raise Missing(f"config.json of {config.architecture} has a layer {item!r} in {key} that rules/models does not know")
+    return kind
+
+
+def _every(rule: LayerRule, config: Config) -> list[str]:
+    step = config.need(rule.every)
+    at = step - 1 if rule.at is None else config.need(rule.at) if isinstance(rule.at, str) else rule.at
+    return [rule.nth if layer % step == at else rule.others for layer in range(config.need("layers"))]
+
+
+def _indices(rule: LayerRule, config: Config) -> list[str]:
+    listed = {int(item) - rule.first for item in config.raw(rule.indices)}
+    return [rule.nth if layer in listed else rule.others for layer in range(config.need("layers"))]
+
+
+def _below(rule: LayerRule, config: Config) -> list[str]:
+    first = config.need(rule.below)
+    return [rule.nth if layer < first else rule.others for layer in range(config.need("layers"))]
+
+
+READERS = {"all": _all, "list": _list, "letters": _letters, "every": _every, "indices": _indices, "below": _below}
+
+
+def per_block(config: Config, key: str) -> tuple[tuple[Cache, ...], ...]:
+    """Layers whose attention is described one by one: query heads per KV head, or no attention at all (Nemotron-NAS)."""
+    return tuple(_block_caches(config, block.get("attention") or {}) for block in config.raw(key))
+
+
+def _block_caches(config: Config, attention: Mapping[str, Any]) -> tuple[Cache, ...]:
+    if attention.get("no_op") or attention.get("replace_with_linear"):
+        return ()
+    shared_by = attention.get("n_heads_in_group")
+    if not shared_by:
+        raise Missing(f"config.json of {config.architecture} has an attention block without n_heads_in_group")
+    return (Heads(config.need("heads") // shared_by, config.need("head_dim"), config.need("head_dim")),)

@@ -1,0 +1,218 @@
+"""rules/models/*.toml: how each family's config.json reads, and what kind of cache each of its layers has."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bot.rulebook.load import RulebookError
+
+GENERAL = "any.toml"
+"""The file with what every family reads unless its own file says otherwise."""
+
+CACHES: Mapping[str, frozenset[str]] = {
+    "heads": frozenset({"kv_heads", "key_dim", "value_dim", "window", "chunk", "cross", "tokens_per_entry"}),
+    "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment"}),
+    "mamba1": frozenset({"inner", "state", "kernel"}),
+    "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
+    "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),
+    "kimi-delta": frozenset({"heads", "head_dim", "kernel"}),
+    "lightning": frozenset({"heads", "head_dim"}),
+    "short-convolution": frozenset({"width", "kernel"}),
+}
+"""The closed set of caches, and what a family may say about each; a value is a field's name or a number."""
+
+
+class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a number stands in config.json: the first key that holds one, else a sum, product or quotient, else the default.
+
+    A key may be dotted; the terms of a combination are other fields, or keys. `smallest`: the least of all keys that hold a number.
+    """
+
+    key: str | list[str] = ""
+    sum: list[str] = []
+    product: list[str] = []
+    quotient: list[str] = []
+    default: int | None = None
+    smallest: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys, in the order in which they are tried."""
+        return tuple([self.key] if isinstance(self.key, str) else self.key) if self.key else ()
+
+
+class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reader of the layer pattern; exactly one of `all`, `list`, `letters`, `every`, `indices`, `below`, `blocks`.
+
+    It is passed over when its key is missing, when a field in `when` has no value (or not the value said), or when one in `unless` has.
+    `list`, `letters`: a key whose items `map` to kinds. `every`: a field n; layer i is `nth` where i mod n = `at` (default n − 1),
+    else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
+    `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
+    `first`: the number that the file gives to the first layer. `shared`: a field n; the last n layers read the cache of earlier ones.
+    """
+
+    all: str = ""
+    list: str = ""
+    letters: str = ""
+    every: str = ""
+    indices: str = ""
+    below: str = ""
+    blocks: str = ""
+    map: dict[str, str] = {}
+    nth: str = ""
+    others: str = ""
+    at: int | str | None = None
+    last: str = ""
+    first: int = 0
+    shared: str = ""
+    when: dict[str, Any] = {}
+    unless: dict[str, Any] = {}
+
+    @property
+    def reader(self) -> str:
+        """Which of the readers this is; empty when none or several are named."""
+        named = [name for name in ("all", "list", "letters", "every", "indices", "below", "blocks") if getattr(self, name)]
+        return named[0] if len(named) == 1 else ""
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of layer that this rule can give."""
+        return {kind for kind in (self.all, self.nth, self.others, self.last, *self.map.values()) if kind}
+
+
+class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A config.json excerpt and the bytes that one request of `length` tokens needs per rank."""
+
+    config: dict[str, Any]
+    request_bytes: int
+    length: int
+    tp: int = 1
+    vllm: str = "0.33.0"
+    max_num_batched_tokens: int = 8192
+
+
+class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a word stands in config.json, and what holds when it does not."""
+
+    key: str = ""
+    default: str | None = None
+
+
+class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the engine does with a family beyond its caches.
+
+    `inside`: keys under which the language model's own config stands. `language`: that config is another family's.
+    `packed`: pages of several sizes lie side by side. `pipeline`: whether the engine's class supports pipeline parallelism.
+    `pads_vocabulary`: rows to which the vocabulary is padded before it is split; 0 when it is not split.
+    `block`: tokens per block when its kernel fixes one. `sparse`: an indexer picks the tokens. `kv_dtype`: how `auto` keeps its KV cache.
+    `state_dtype`: how `auto` keeps recurrent state, when not as the model's own type.
+    """
+
+    inside: tuple[str, ...] = ("text_config", "llm_config", "language_config")
+    language: bool = False
+    packed: bool = False
+    pipeline: bool = True
+    pads_vocabulary: int = 64
+    block: int = 0
+    sparse: bool = False
+    kv_dtype: str | None = None
+    state_dtype: Word = Word()
+
+
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
+    """One file. `[weights]` belongs to bot/rulebook's reader of tensor placement and is not read here."""
+
+    family: str
+    architectures: list[str] = []
+    model_types: list[str] = []
+    sources: list[str] = []
+    fields: dict[str, Field | str | int] = {}
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    layers: list[LayerRule] = []
+    traits: Traits = Traits()
+    example: list[Example] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """All families, each complete with what is general. `by_architecture`, `by_type`: the family of a name in config.json."""
+
+    families: Mapping[str, Family]
+    by_architecture: Mapping[str, str]
+    by_type: Mapping[str, str]
+
+
+@lru_cache(maxsize=4)
+def load_models(folder: Path) -> Models:
+    """The families of `folder` (rules/models). RulebookError with all their problems when they are broken."""
+    problems: list[str] = []
+    parsed = {path.name: _parse(path, problems) for path in sorted(folder.glob("*.toml"))}
+    general = parsed.pop(GENERAL, None) or Family("any")
+    families = {name: _complete(one, general) for name, one in parsed.items() if one is not None}
+    for name, one in families.items():
+        problems += [f"{name}: {problem}" for problem in _check(one)]
+    by_architecture = _index(families, "architectures", problems)
+    by_type = _index(families, "model_types", problems)
+    if problems:
+        raise RulebookError(f"models/{problem}" for problem in problems)
+    return Models({one.family: one for one in families.values()}, by_architecture, by_type)
+
+
+def _parse(path: Path, problems: list[str]) -> Family | None:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Family)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        problems.append(f"{path.name}: {error}")
+        return None
+
+
+def _complete(one: Family, general: Family) -> Family:
+    """The family with general fields, kinds and layer readers where it has none of its own."""
+    fields = {name: _field(value) for name, value in {**general.fields, **one.fields}.items()}
+    kinds = {**general.kinds, **one.kinds}
+    return msgspec.structs.replace(one, fields=fields, kinds=kinds, layers=one.layers or general.layers)
+
+
+def _field(value: Field | str | int) -> Field:
+    if isinstance(value, Field):
+        return value
+    return Field(key=value) if isinstance(value, str) else Field(default=value)
+
+
+def _check(one: Family) -> Iterable[str]:
+    for kind, caches in one.kinds.items():
+        for cache in caches:
+            yield from (f"kinds.{kind}: {problem}" for problem in _check_cache(cache, one))
+    for number, rule in enumerate(one.layers, 1):
+        if not rule.reader:
+            yield f"layers #{number}: name exactly one of all, list, letters, every, indices, below, blocks"
+        yield from (f"layers #{number}: there is no kind {kind!r}" for kind in sorted(rule.kinds - one.kinds.keys()))
+    if not (one.architectures or one.model_types):
+        yield "a family needs architectures or model_types"
+
+
+def _check_cache(cache: Mapping[str, Any], one: Family) -> Iterable[str]:
+    allowed = CACHES.get(str(cache.get("cache")))
+    if allowed is None:
+        yield f"there is no cache {cache.get('cache')!r}; known: {', '.join(CACHES)}"
+        return
+    for name, value in cache.items():
+        if name != "cache" and name not in allowed:
+            yield f"{cache['cache']} has no {name!r}; it has {', '.join(sorted(allowed))}"
+        elif name not in {"cache", "element"} and isinstance(value, str) and value not in one.fields:
+            yield f"{name} = {value!r} is not one of [fields]"
+
+
+def _index(families: Mapping[str, Family], what: str, problems: list[str]) -> dict[str, str]:
+    index: dict[str, str] = {}
+    for name, one in families.items():
+        for value in getattr(one, what):
+            if value in index:
+                problems.append(f"{name}: {value} is claimed by {index[value]} too")
+            index[value] = one.family
+    return index

@@ -1,0 +1,175 @@
+"""rules/accounting/planner.toml: how each engine version plans its KV cache pool."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from bot.domain.accounting import KvDtype, PlannerRules
+from bot.domain.size import GIB
+from bot.rulebook.load import RulebookError
+
+FILE = "accounting/planner.toml"
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The value of one term for a range of versions."""
+
+    term: str
+    vllm: str
+    value: str | bool | int | float | tuple[str, ...]
+    source: str
+
+
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens per batch and requests at once by default, on devices of at least `memory_gib` whose name holds none of `unless`."""
+
+    vllm: str
+    tokens: int
+    seqs: int
+    source: str
+    memory_gib: int = 0
+    unless: list[str] = []
+
+
+class KvKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Values of --kv-cache-dtype that keep keys and values in one way."""
+
+    names: list[str]
+    bits: tuple[float, float]
+    extra: tuple[int, int] = (0, 0)
+    vllm: str = ">=0"
+    skip_edges: int = 0
+    block: int = 0
+
+
+class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens per block that an attention kernel asks for. `compute`: CUDA capabilities of the cards that use it."""
+
+    caches: str
+    tokens: int
+    source: str
+    vllm: str = ">=0"
+    kv: str = ""
+    compute: list[str] = []
+
+
+class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    versions: list[str]
+    rule: list[Rule]
+    batch: list[Batch]
+    kv_dtype: list[KvKind]
+    block: list[Block]
+
+
+class UnknownVersion(ValueError):
+    """Not a version number; the message says what was given."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planning:
+    """The planner's rules for every version. Versions are compared as PEP 440 says; a pre-release counts as its release."""
+
+    file: File
+    newest: str
+
+    def rules(self, version: str) -> PlannerRules:
+        """What holds for `version`. Raises UnknownVersion when it is none."""
+        return _rules(self, version)
+
+    def kv_dtype(self, name: str, version: str) -> KvDtype | None:
+        """How that --kv-cache-dtype keeps keys and values; None when that version does not take it."""
+        for kind in self.file.kv_dtype:
+            if name in kind.names and holds(kind.vllm, version):
+                return KvDtype(name, *kind.bits, *kind.extra, kind.skip_edges, kind.block)
+        return None
+
+    def kv_dtypes(self, version: str) -> list[str]:
+        """Every value of --kv-cache-dtype that `version` takes."""
+        return [name for kind in self.file.kv_dtype if holds(kind.vllm, version) for name in kind.names]
+
+    def batch(self, version: str, gpu: str, total_bytes: int | None) -> Batch:
+        """Default batch size and request limit on a device of that name and size."""
+        memory = (total_bytes or 0) / GIB
+        fitting = [b for b in self.file.batch if holds(b.vllm, version) and memory >= b.memory_gib and not any(u in gpu for u in b.unless)]
+        return fitting[0]
+
+    def block(self, caches: str, kv: str, compute: str, version: str) -> int | None:
+        """Tokens per block that the kernel for these caches asks for; None when it takes the general default."""
+        for one in self.file.block:
+            if one.caches == caches and kv.startswith(one.kv) and (not one.compute or compute in one.compute) and holds(one.vllm, version):
+                return one.tokens
+        return None
+
+
+@lru_cache(maxsize=4)
+def load_planning(folder: Path) -> Planning:
+    """The planner's rules of `folder` (rules). RulebookError with every problem when the file is broken."""
+    path = folder / FILE
+    try:
+        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), File)
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise RulebookError([f"{FILE}: {error}"]) from error
+    problems = [f"{FILE}: {problem}" for problem in _problems(file)]
+    if problems:
+        raise RulebookError(problems)
+    return Planning(file, max(file.versions, key=Version))
+
+
+@lru_cache(maxsize=4096)
+def holds(spec: str, version: str) -> bool:
+    """Whether `version` lies in the range `spec`; a local or pre-release version counts as its release."""
+    return SpecifierSet(spec).contains(release(version), prereleases=True)
+
+
+@lru_cache(maxsize=256)
+def release(version: str) -> str:
+    """The plain release of a version: 0.33.0rc1+cu129 -> 0.33.0. Raises UnknownVersion."""
+    try:
+        return Version(version).base_version
+    except InvalidVersion as error:
+        raise UnknownVersion(f"{version!r} is not a vLLM version; write it as 0.33.0") from error
+
+
+def _problems(file: File) -> list[str]:
+    ranges = [one.vllm for one in (*file.rule, *file.batch, *file.kv_dtype, *file.block)]
+    broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not _is_range(spec)]
+    if broken:
+        return broken
+    names = sorted({rule.term for rule in file.rule} | set(PlannerRules.__annotations__))
+    found = [_problem(file.rule, term, version) for term in names for version in file.versions]
+    return sorted({problem for problem in found if problem})
+
+
+def _is_range(spec: str) -> bool:
+    try:
+        SpecifierSet(spec)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def _problem(rules: Sequence[Rule], term: str, version: str) -> str | None:
+    if term not in PlannerRules.__annotations__:
+        return f"rule {term}: the planner has no such term; it has {', '.join(PlannerRules.__annotations__)}"
+    rows = [rule for rule in rules if rule.term == term and holds(rule.vllm, version)]
+    if len(rows) != 1:
+        return f"rule {term}: {len(rows)} rows hold for {version}, it must be one"
+    try:
+        msgspec.convert(rows[0].value, PlannerRules.__annotations__[term])
+    except msgspec.ValidationError as error:
+        return f"rule {term}: {error}"
+    return None
+
+
+@lru_cache(maxsize=256)
+def _rules(planning: Planning, version: str) -> PlannerRules:
+    values = {rule.term: rule.value for rule in planning.file.rule if holds(rule.vllm, version)}
+    return PlannerRules(**values)  # type: ignore[arg-type] # every value was converted to its term's type when the file was read

@@ -1,0 +1,191 @@
+"""Will this model fit: the engine's own plan for a question, as the contract's sizing answer."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from bot.budget.kv_groups import Unplannable
+from bot.budget.plan import plan
+from bot.domain.budget import KvPlan, RankBudget
+from bot.domain.size import gb
+from bot.reading.model_config import Missing, UnknownArchitecture
+from bot.rulebook.planning import UnknownVersion
+from bot.usecases.reply import Reply, Unusable
+from bot.usecases.size_command import command
+from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
+from bot.usecases.size_refusals import refuse
+from bot.usecases.size_terms import Term, other_terms
+from bot.usecases.size_weights import weights_of
+
+SCHEMA = "oombot.sizing/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything the document is drawn from."""
+
+    asked: Asked
+    plan: KvPlan
+    ranks: tuple[RankBudget, ...]
+    terms: tuple[Term, ...]
+    assumptions: tuple[str, ...]
+
+
+def size(rules: SizingRules, question: Mapping[str, Any]) -> Reply:
+    """The sizing answer. Raises Unusable with a sentence when the question cannot be answered."""
+    try:
+        return Reply("sizing", document(answer(rules, question)))
+    except Refused as refused:
+        raise Unusable(str(refused)) from refused
+
+
+def size_batch(rules: SizingRules, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """One answer for each JSON line, in order, with its id; a question without an answer gets `error` and `refused_by`."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _one_of_batch(rules, line, number)
+
+
+def _one_of_batch(rules: SizingRules, line: str, number: int) -> dict[str, Any]:
+    try:
+        question = json.loads(line)
+    except ValueError as error:
+        return {"id": None, "error": f"line {number} is not JSON: {error}", "refused_by": "oombot"}
+    if not isinstance(question, dict):
+        return {"id": None, "error": f"line {number} is not a JSON object", "refused_by": "oombot"}
+    try:
+        return {"id": question.get("id"), **document(answer(rules, question))}
+    except Refused as refused:
+        return {"id": question.get("id"), "error": str(refused), "refused_by": refused.by}
+
+
+def answer(rules: SizingRules, question: Mapping[str, Any]) -> Answer:
+    """The plan and the budget of every rank. Raises Refused, and says by whom."""
+    try:
+        asked = read_question(rules, question)
+        refuse(asked)
+        return _answer(asked)
+    except Unplannable as error:
+        raise Refused(str(error), by="engine") from error
+    except (Missing, UnknownArchitecture, UnknownVersion) as error:
+        raise Refused(str(error)) from error
+
+
+def _answer(asked: Asked) -> Answer:
+    weights, said = weights_of(asked)
+    terms = other_terms(asked)
+    ranks, more = _budgets(asked, weights, terms)
+    pools = [rank.kv_pool for rank in ranks]
+    known = [pool for pool in pools if pool is not None]
+    whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known if len(known) == len(pools) else None)
+    if asked.fit_length and whole.estimated_max_model_len:
+        asked = replace(asked, settings=replace(asked.settings, max_model_len=whole.estimated_max_model_len))
+        whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known)
+    return Answer(asked, whole, ranks, terms, (*asked.assumptions, *said, *more))
+
+
+def _budgets(asked: Asked, weights: Sequence[int] | None, terms: Sequence[Term]) -> tuple[tuple[RankBudget, ...], list[str]]:
+    count, said = asked.grid.ranks, []
+    pools = per_rank(asked.arguments, "kv_cache_memory_bytes", count)
+    budget = None if asked.total is None else int(asked.total * Fraction(str(asked.utilization)))
+    other = sum(term.bytes for term in terms) if terms else None
+    if pools is not None:
+        said.append(f"the pool is given, so utilization {asked.utilization:g} does not size it; the start-up check still uses it")
+    ranks = []
+    for rank in range(count):
+        held = None if weights is None else weights[rank]
+        pool = pools[rank] if pools is not None else None
+        if pools is None and budget is not None and held is not None and other is not None:
+            pool = budget - held - other
+        ranks.append(RankBudget(rank, asked.total, budget, held, other, pool))
+    return tuple(ranks), said
+
+
+def document(told: Answer) -> dict[str, Any]:
+    """The contract's JSON."""
+    asked, whole = told.asked, told.plan
+    fits, why = verdict(told)
+    return {
+        "schema": SCHEMA,
+        "fits": fits,
+        "why": why,
+        "limiting_rank": whole.limiting_rank,
+        "ranks": [_rank(rank) for rank in told.ranks],
+        "kv": _kv(whole),
+        "demand": _demand(told),
+        "range": None,
+        "terms": [{"name": term.name, "bytes": term.bytes, "basis": term.basis} for term in told.terms],
+        "assumptions": list(told.assumptions),
+        "engine_version": asked.version,
+        "command": command(asked),
+    }
+
+
+def verdict(told: Answer) -> tuple[bool | None, str]:
+    """Whether it fits, and a sentence that says by how much."""
+    for rank in told.ranks:
+        claimed = (rank.weights or 0) + (rank.other or 0) + max(0, rank.kv_pool or 0)
+        if rank.total is not None and rank.weights is not None and claimed > rank.total:
+            return False, f"rank {rank.rank} needs {gb(claimed)} for weights, pool and the rest, but its device has {gb(rank.total)}"
+    whole = told.plan
+    if whole.fits is None:
+        return None, "whether it fits is open: " + _missing(told)
+    need, length = max(whole.request_bytes), told.asked.settings.max_model_len
+    if whole.concurrency is None:
+        return True, "this model keeps no KV cache, so its pool cannot be too small"
+    pool = told.ranks[whole.limiting_rank or 0].kv_pool or 0
+    if not whole.fits:
+        return False, f"one request of {length:,} tokens needs {gb(need)} a rank, and the pool of rank {whole.limiting_rank} has {gb(pool)}"
+    return True, f"the pool of rank {whole.limiting_rank} has {gb(pool)}, room for {whole.concurrency:.2f} requests of {length:,} tokens"
+
+
+def _missing(told: Answer) -> str:
+    rank = told.ranks[0]
+    gaps = [
+        name
+        for name, value in (("the device's memory", rank.total), ("weights per rank", rank.weights), ("other consumption", rank.other))
+        if value is None
+    ]
+    return f"{', '.join(gaps)} not known; give --kv-cache-memory-bytes or what is missing"
+
+
+def _rank(rank: RankBudget) -> dict[str, Any]:
+    return {
+        "rank": rank.rank,
+        "total_bytes": rank.total,
+        "budget_bytes": rank.budget,
+        "weights_bytes": rank.weights,
+        "other_bytes": rank.other,
+        "kv_pool_bytes": rank.kv_pool,
+        "outside_budget_bytes": rank.outside,
+    }
+
+
+def _kv(whole: KvPlan) -> dict[str, Any]:
+    heaviest = max(range(len(whole.request_bytes)), key=lambda rank: whole.request_bytes[rank])
+    per_token = whole.bytes_per_token[heaviest]
+    return {
+        "bytes_per_token": round(per_token),
+        "fixed_bytes_per_request": whole.fixed_bytes[heaviest],
+        "request_bytes": whole.request_bytes[heaviest],
+        "block_size": whole.block_size,
+        "num_blocks": whole.num_blocks,
+        "tokens": whole.tokens,
+        "max_concurrency": None if whole.concurrency is None else round(whole.concurrency, 3),
+        "full_requests": None if whole.concurrency is None else int(whole.concurrency),
+        "estimated_max_model_len": whole.estimated_max_model_len,
+        "longest_context": whole.longest_context,
+    }
+
+
+def _demand(told: Answer) -> dict[str, Any]:
+    """What all permitted requests would need at full length; the engine never reserves it."""
+    requests = told.asked.max_num_seqs
+    return {
+        "requests": requests,
+        "bytes_per_rank": requests * max(told.plan.request_bytes),
+        "bytes_all_ranks": requests * sum(told.plan.request_bytes),
+        "reserved_at_startup": False,
+    }

@@ -1,0 +1,30 @@
+"""The command line that a sizing question stands for."""
+
+import shlex
+
+from bot.usecases.size_question import Asked
+
+SAID = (
+    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "enable_expert_parallel",
+    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes",
+    "block_size", "quantization", "dtype", "num_gpu_blocks_override", "mamba_ssm_cache_dtype", "mm_encoder_tp_mode",
+    "enable_prefix_caching", "enable_chunked_prefill", "disable_hybrid_kv_cache_manager",
+)  # fmt: skip
+"""Engine arguments that a command repeats, in this order."""
+
+
+def command(asked: Asked) -> str:
+    """`vllm serve MODEL` with every engine argument that the question gave."""
+    parts = ["vllm", "serve", str(asked.arguments.get("model") or "MODEL")]
+    for name in SAID:
+        parts += _flag(name, asked.arguments.get(name))
+    return shlex.join(parts)
+
+
+def _flag(name: str, value: object) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if value is None or isinstance(value, list | dict):
+        return []
+    if isinstance(value, bool):
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    return [flag, str(value)]

@@ -1,0 +1,62 @@
+"""What vLLM itself refuses before it plans anything: numbers that do not divide, and combinations it has no class for."""
+
+from collections.abc import Iterable
+
+from bot.budget.kv import ceil_div
+from bot.domain.shape import Heads, Latent, Mamba1, Mamba2, ModelShape
+from bot.usecases.size_question import Asked, Refused
+
+
+def refuse(asked: Asked) -> None:
+    """Raises Refused(by="engine") with the first thing that the engine would refuse."""
+    for sentence in _refusals(asked):
+        raise Refused(sentence, by="engine")
+
+
+def _refusals(asked: Asked) -> Iterable[str]:
+    shape, tp, pp = asked.shape, asked.grid.tp, asked.grid.pp
+    if shape.heads % tp:
+        yield f"{shape.heads} attention heads are not divisible by tensor parallel size {tp}"
+    yield from _cache_refusals(shape, tp)
+    if shape.vocab_padding and ceil_div(shape.vocab, shape.vocab_padding) * shape.vocab_padding % tp:
+        rows = ceil_div(shape.vocab, shape.vocab_padding) * shape.vocab_padding
+        yield f"{rows} rows of the vocabulary are not divisible by tensor parallel size {tp}"
+    if pp > 1 and not shape.pipeline:
+        yield f"the engine's class for {shape.architecture} does not support pipeline parallelism; pipeline parallel size {pp} must be 1"
+    if pp > len(shape.layers):
+        yield f"{len(shape.layers)} layers cannot be spread over {pp} pipeline stages"
+    yield from _context_refusals(asked)
+    yield from _length_refusals(asked)
+
+
+def _cache_refusals(shape: ModelShape, tp: int) -> Iterable[str]:
+    for cache in shape.caches:
+        match cache:
+            case Heads(kv_heads=heads) if (heads % tp if heads >= tp else tp % heads):
+                yield f"{heads} KV heads and tensor parallel size {tp}: one must divide the other"
+            case Mamba2(groups=groups) if groups % tp and groups != 1:
+                yield f"{groups} state groups are not divisible by tensor parallel size {tp}; only a single group may be copied to every rank"
+            case Mamba2(heads=heads) if heads % tp:
+                yield f"{heads} state heads are not divisible by tensor parallel size {tp}"
+            case Mamba1(inner=inner) if inner % tp:
+                yield f"{inner} state channels are not divisible by tensor parallel size {tp}"
+
+
+def _context_refusals(asked: Asked) -> Iterable[str]:
+    grid, shape = asked.grid, asked.shape
+    if grid.dcp == 1:
+        return
+    if grid.tp % grid.dcp:
+        yield f"tensor parallel size {grid.tp} is not divisible by decode context parallel size {grid.dcp}"
+    if any(isinstance(cache, Heads | Latent) and cache.window for cache in shape.caches):
+        yield f"decode context parallel size {grid.dcp} does not work with a sliding window"
+    for cache in shape.caches:
+        if isinstance(cache, Heads) and grid.dcp > grid.tp // cache.kv_heads:
+            copies = grid.tp // cache.kv_heads
+            yield f"{cache.kv_heads} KV heads have {copies} copies over {grid.tp} ranks, too few for decode context parallel size {grid.dcp}"
+
+
+def _length_refusals(asked: Asked) -> Iterable[str]:
+    length, limit = asked.settings.max_model_len, max(asked.shape.max_positions, asked.shape.stated_length)
+    if length > limit:
+        yield f"max_model_len {length} is greater than the {limit} tokens that config.json allows"
