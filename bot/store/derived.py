@@ -20,6 +20,9 @@ _MOST_BIGINT = 2**63 - 1
 _MOST_INT = 2**31 - 1
 
 
+OPEN = "open"  # what people call an incident without an outcome
+
+
 def family_of(model: str | None) -> str | None:
     """The name before its size: `Qwen/Qwen2.5-72B-Instruct` gives `qwen2.5`, `meta-llama/Llama-3.3-70B` gives `llama-3.3`."""
     if not model:
@@ -30,6 +33,11 @@ def family_of(model: str | None) -> str | None:
             break
         kept.append(word.lower())
     return "-".join(kept) or None
+
+
+def model_key(model: str | None) -> str | None:
+    """A model by its own name, small letters, whatever folder or owner stands before it."""
+    return model.rstrip("/").rsplit("/", 1)[-1].lower() if model else None
 
 
 def columns(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +83,8 @@ def figures(document: Mapping[str, Any], judged: Mapping[str, Any]) -> Iterator[
             "number": number,
             "rank": whole(budget.get("rank")),
             "label": plain(budget.get("label")),
-            **{name: judged[name] for name in ("model", "gpu", "tp", "version_sort")},
+            "model": model_key(judged["model"]),
+            **{name: judged[name] for name in ("gpu", "tp", "version_sort")},
             "batched_tokens": whole(deployment.get("max_num_batched_tokens")),
             **terms,
         }
@@ -85,6 +94,8 @@ def counted(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(field, value) pairs that an incident's row stands for; `total` has the empty value."""
     pairs = [("total", "")]
     pairs += [(name, str(row[name])) for name in COUNTED if row[name] is not None]
+    if row["outcome"] is None:
+        pairs.append(("outcome", OPEN))
     pairs += [("rule", rule) for rule in (row["rules"] or "").split()]
     if row["channel"]:
         pairs.append(("channel", row["channel"]))

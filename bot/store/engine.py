@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, event, inspect, text
 from sqlalchemy.engine import URL, make_url
@@ -101,6 +101,12 @@ class Database:
         except OSError as error:
             why = f"The folder {folder} for the database cannot be made ({error.strerror})."
             raise StoreError(f"{why} Make it, or set OOMBOT_DATABASE_URL to another place.") from error
+
+    async def checkpoint(self) -> None:
+        """SQLite: move the write-ahead log into the file and empty it, so that erased text is in neither. Waits for no reader."""
+        async with self._spoken(), self._one_writer, self.engine.connect() as connection:
+            raw = await connection.get_raw_connection()
+            await cast(Any, raw.driver_connection).execute("PRAGMA wal_checkpoint(TRUNCATE)")  # outside any transaction
 
     async def close(self) -> None:
         """Close every connection."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
-from bot.domain.incident import Contribution, Incident, Origin
+from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
 from bot.store import index, rollups, trials
 from bot.store.derived import columns, figures, spoken
 from bot.store.errors import UnknownIncidentError
@@ -83,7 +83,7 @@ def _append_to(connection: Connection, team: str, given_id: str, given: Sequence
     if document is not None:
         _judge(connection, row, before, after, document)
     else:
-        _change(connection, row, before, after, {"updated": now})
+        change(connection, row, before, after, {"updated": now})
     return label(row["number"])
 
 
@@ -99,10 +99,10 @@ def _judge(connection: Connection, row: Row, before: str, after: str, document: 
     if reported:
         connection.execute(insert(figures_table), reported)
     trials.open_next(connection, row, named, now)
-    _change(connection, row, before, after, {**judged, **trials.standing(connection, key, judged), "updated": now})
+    change(connection, row, before, after, {**judged, **trials.standing(connection, key, judged), "updated": now})
 
 
-def _change(connection: Connection, row: Row, before: str, after: str, new: Mapping[str, Any]) -> None:
+def change(connection: Connection, row: Row, before: str, after: str, new: Mapping[str, Any]) -> None:
     """Change an incident's row and all that is derived from it."""
     changed: Row = {**row, **new}
     connection.execute(update(incidents).where(incidents.c.key == row["key"]).values(**new))
@@ -112,10 +112,30 @@ def _change(connection: Connection, row: Row, before: str, after: str, new: Mapp
     rollups.adjust(connection, [row], [changed])
 
 
-def restand(connection: Connection, row: Row, new: Mapping[str, Any]) -> None:
-    """Change columns of an incident whose words stay."""
+def settle(
+    connection: Connection,
+    team: str,
+    given_id: str,
+    result: Result | None,
+    by: str | None,
+    note: str | None,
+    given: Sequence[Contribution] = (),
+    document: Mapping[str, Any] | None = None,
+) -> Trial | None:
+    """A result for the newest trial, or, with None, the newest result taken back; then what was said about it and what follows from it.
+
+    None when there was nothing to take back.
+    """
+    row, now = find(connection, team, given_id, lock=True), clock()
+    trial = trials.undo(connection, row, by, now) if result is None else trials.record(connection, row, result, by, note, now)
+    if trial is None:
+        return None
     said = spoken(_texts(connection, row["key"]))
-    _change(connection, row, said, said, new)
+    judged = columns(_newest(connection, row["key"]))
+    change(connection, row, said, said, {**trials.standing(connection, row["key"], judged), "updated": now})
+    if given or document is not None:
+        _append_to(connection, team, given_id, given, document)
+    return trial
 
 
 def find(connection: Connection, team: str, given_id: str, *, lock: bool = False) -> Row:
@@ -134,14 +154,12 @@ def load(connection: Connection, team: str, given_id: str) -> Incident | None:
         row = find(connection, team, given_id)
     except UnknownIncidentError:
         return None
-    newest = select(diagnoses.c.document).where(diagnoses.c.incident == row["key"]).order_by(diagnoses.c.number.desc()).limit(1)
-    document = connection.execute(newest).scalar()
     return Incident(
         id=label(row["number"]),
         origin=Origin(row["team"], row["enterprise"] or None, row["channel"] or None, row["thread"] or None, row["private"]),
         opened=moment(row["key"]),
         contributions=tuple(_contribution(one) for one in _said(connection, row["key"])),
-        document=unpack_document(document) if document else {},
+        document=_newest(connection, row["key"]),
         trials=tuple(trials.of(connection, row["key"])),
         erased=row["erased"] is not None,
     )
@@ -152,6 +170,12 @@ def by_thread(connection: Connection, team: str, channel: str, thread: str) -> s
     query = select(incidents.c.number).where(incidents.c.team == team, incidents.c.channel == channel, incidents.c.thread == thread)
     number = connection.execute(query.order_by(incidents.c.key.desc()).limit(1)).scalar()
     return None if number is None else label(number)
+
+
+def _newest(connection: Connection, key: int) -> dict[str, Any]:
+    query = select(diagnoses.c.document).where(diagnoses.c.incident == key).order_by(diagnoses.c.number.desc()).limit(1)
+    document = connection.execute(query).scalar()
+    return unpack_document(document) if document else {}
 
 
 def _said(connection: Connection, key: int) -> Sequence[RowMapping]:

@@ -15,6 +15,7 @@ from bot.store import tables
 from bot.store.derived import counted
 
 _SEPARATORS = re.compile(r"[\W_]+")
+SMALL = 20_000  # incidents whose index is merged within a second or two
 MOST_WORDS = 400_000  # characters; PostgreSQL's tsvector ends at 1 MB, positions included
 
 
@@ -73,7 +74,10 @@ def take_out(connection: Connection, rows: Iterable[tuple[Mapping[str, Any], str
     connection.execute(delete(tables.search).where(tables.search.c.incident.in_(keys)))
 
 
-def squeeze(connection: Connection) -> None:
-    """Merge the index so that words taken out are really gone from the file (SQLite keeps them until a merge)."""
-    if connection.dialect.name == "sqlite":
+def squeeze(connection: Connection, whole: bool) -> None:
+    """SQLite: words taken out stay in the file until the index is merged. Merge a small one at once, a large one when `whole` (the daily purge)."""
+    if (
+        whole
+        or connection.execute(text("SELECT count(*) FROM (SELECT 1 FROM search_docsize LIMIT :most)"), {"most": SMALL}).scalar_one() < SMALL
+    ):
         connection.execute(text("INSERT INTO search (search) VALUES ('optimize')"))

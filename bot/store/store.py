@@ -1,15 +1,22 @@
 """The store: everything the bot keeps. Every method is one transaction; when the database cannot, a StoreError says so in a sentence."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from bot.domain.incident import Contribution, Incident, Origin
-from bot.store import deliveries, incidents, installs, taken
+from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
+from bot.store import deliveries, dump, erasure, incidents, index, installs, search, similar, stats, taken
 from bot.store.deliveries import Delivery, OwnReply
-from bot.store.engine import Database
+from bot.store.engine import Database, revision
 from bot.store.errors import StoreError, UnknownIncidentError
+from bot.store.numbers import micros, number_of
+from bot.store.query import Query
+from bot.store.search import Found
+from bot.store.sight import Sight
+
+_PURGE_PAGE = 200
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +72,148 @@ class Store:
     async def by_thread(self, team: str, channel: str, thread: str) -> str | None:
         """The id of the newest incident of a thread."""
         return await self._read(incidents.by_thread, team, channel, thread)
+
+    async def record_outcome(
+        self,
+        team: str,
+        incident: str,
+        result: Result,
+        by: str | None,
+        note: str | None = None,
+        *,
+        contributions: Sequence[Contribution] = (),
+        document: Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """How the newest trial ended; with it, in the same transaction, what was said and the diagnosis that follows from it."""
+        trial = await self._write(incidents.settle, team, incident, result, by, note, contributions, document)
+        assert trial is not None  # a result always finds or makes its trial
+        return trial
+
+    async def undo_outcome(
+        self,
+        team: str,
+        incident: str,
+        by: str | None,
+        *,
+        contributions: Sequence[Contribution] = (),
+        document: Mapping[str, Any] | None = None,
+    ) -> Trial | None:
+        """The newest result taken back, and the trials it opened; None when there is no result."""
+        return await self._write(incidents.settle, team, incident, None, by, None, contributions, document)
+
+    # What the team has met before
+
+    async def search(self, viewer: Sight, query: Query, limit: int = 50, before: str | None = None) -> Found:
+        """What a query finds, newest first or best first; `before` is the id of the last row of the page above."""
+        return await self._read(search.search, viewer, query, limit, number_of(before) if before else None)
+
+    async def similar(
+        self, who: Sight | Origin, document: Mapping[str, Any], limit: int = 5, leave_out: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Incidents like the one that a document describes, nearest first. For an Origin: what its channel may see."""
+        return await self._read(similar.similar, who, document, limit, leave_out)
+
+    async def precedents(
+        self, who: Sight | Origin, document: Mapping[str, Any], limit: int = 50, leave_out: str | None = None
+    ) -> list[dict[str, Any]]:
+        """What was tried in such incidents and how it ended: id phase remedy flag direction value outcome model gpu engine_version at."""
+        return await self._read(similar.precedents, who, document, limit, leave_out)
+
+    async def measured(
+        self,
+        who: Sight | Origin,
+        model: str,
+        gpu: str | None = None,
+        tp: int | None = None,
+        version: str | None = None,
+        batched_tokens: int | None = None,
+        limit: int = 20,
+    ) -> list[dict[str, Any]]:
+        """Terms that engines reported for a model, bytes per rank, closest conditions first, each with its incident's id."""
+        return await self._read(similar.measured, who, model, gpu, tp, version, batched_tokens, limit)
+
+    async def stats(self, viewer: Sight, since: datetime | None = None) -> dict[str, Any]:
+        """The figures of a review."""
+        return await self._read(stats.stats, viewer, micros(since) if since else None)
+
+    # Erasure
+
+    async def forget(self, team: str, incident: str) -> None:
+        """Erase an incident's evidence; its id, phase, model, GPU and outcome stay. UnknownIncidentError when there is none."""
+        await self._write(erasure.forget, team, incident)
+        await self._squeeze()
+
+    async def erase_message(self, team: str, channel: str, ts: str) -> list[str]:
+        """A chat message or its file was deleted: erase what it contributed; gives the ids of the incidents."""
+        touched = await self._write(erasure.erase_message, team, channel, ts)
+        if touched:
+            await self._squeeze()
+        return touched
+
+    async def erase_team(self, team: str) -> int:
+        """A workspace left: erase its evidence, installation and deliveries."""
+        count = await self._write(erasure.erase_team, team)
+        await self._squeeze()
+        return count
+
+    async def purge(self, older_than: datetime) -> int:
+        """Erase the evidence of incidents untouched since a moment, some at a time so that others get their turn; gives how many."""
+        await self._take_in()
+        total = 0
+        while count := await self._write(erasure.purge_page, micros(older_than), _PURGE_PAGE):
+            total += count
+        await self._write(erasure.drop_done)
+        if total:
+            await self._squeeze(whole=True)
+        return total
+
+    async def channel_became(self, team: str, channel: str, private: bool) -> None:
+        """A channel turned private or public: so do all rows of it."""
+        await self._write(erasure.channel_became, team, channel, private)
+
+    async def _squeeze(self, whole: bool = False) -> None:
+        """What was erased must not stay readable in the file: merge the index where that is quick, and empty the write-ahead log."""
+        if self._database.sqlite:
+            await self._write(index.squeeze, whole)
+            await self._database.checkpoint()
+
+    # In and out
+
+    async def export_rows(self) -> AsyncIterator[dict[str, Any]]:
+        """Every incident with all that belongs to it, one record each, then what belongs to none; JSON-ready, lossless."""
+        after: int | None = -(2**62)
+        while after is not None:
+            records, after = await self._read(dump.export_page, after)
+            for record in records:
+                yield record
+        for record in await self._read(dump.export_beside):
+            yield record
+
+    async def import_rows(self, records: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+        """Records of `export_rows`, all or none: how many incidents came in, how many were there already."""
+        return await self._write(dump.import_records, records)
+
+    async def copy_to(self, target: "Store") -> int:
+        """Every row, deliveries and installations too, into an empty database; gives how many incidents. All or nothing."""
+        await self._take_in()
+        async with self._database.read() as ours, target._database.write() as theirs:
+            await theirs.run_sync(dump.must_be_empty)
+            count = 0
+            for table in dump.copied_tables():
+                after: list[Any] | None = None
+                while rows := await ours.run_sync(dump.copy_page, table, after):
+                    await theirs.run_sync(dump.write_page, table, rows)
+                    after = [rows[-1][column.name] for column in table.primary_key.columns]
+                    count += len(rows) if table.name == "incidents" else 0
+            await theirs.run_sync(dump.finish_copy)
+        return count
+
+    async def state(self) -> dict[str, Any]:
+        """Whether it answers: place, kind, schema, incidents. StoreError when it does not."""
+        async with self._database.read() as connection:
+            schema = await connection.run_sync(revision)
+            count = await connection.run_sync(dump.count_incidents)
+        return {"place": self.place, "kind": "sqlite" if self._database.sqlite else "postgresql", "schema": schema, "incidents": count}
 
     # Deliveries
 
@@ -163,4 +312,4 @@ class Store:
             await self._write(taken.take_in)
 
 
-__all__ = ["Delivery", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]
+__all__ = ["Delivery", "Found", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]

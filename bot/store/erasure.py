@@ -1,0 +1,106 @@
+"""Erasure: texts, the words they were found by, and lines quoted from them go; id, phase, model, GPU and outcome stay."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from bot.store import incidents as kept
+from bot.store.derived import spoken
+from bot.store.numbers import clock, label
+from bot.store.packed import pack_document, unpack, unpack_document
+from bot.store.tables import contributions, deliveries, diagnoses, incidents, installs, metadata, outcomes, replies, trials, watches
+
+_DAY = 86_400 * 1_000_000
+_DONE_DAYS = 7  # Slack asks again for minutes, not for days
+_WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes")
+
+
+def forget(connection: Connection, team: str, incident: str) -> None:
+    """Erase one incident's evidence."""
+    erase(connection, kept.find(connection, team, incident, lock=True), None)
+
+
+def erase_message(connection: Connection, team: str, channel: str, message: str) -> list[str]:
+    """Erase what one chat message contributed; gives the ids of the incidents that quoted it."""
+    c = contributions.c
+    query = select(c.incident).where(c.team == team, c.channel == channel, c.message == message, c.text.is_not(None)).distinct()
+    touched = []
+    for key in connection.execute(query).scalars().all():
+        row = dict(connection.execute(select(incidents).where(incidents.c.key == key).with_for_update()).mappings().one())
+        erase(connection, row, message)
+        touched.append(label(row["number"]))
+    return touched
+
+
+def purge_page(connection: Connection, before: int, page: int) -> int:
+    """Erase the evidence of up to `page` incidents untouched since `before` (microseconds); gives how many."""
+    query = select(incidents).where(incidents.c.updated < before, incidents.c.erased.is_(None)).order_by(incidents.c.key).limit(page)
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        erase(connection, row, None)
+    return len(rows)
+
+
+def drop_done(connection: Connection) -> None:
+    """Remove deliveries that were done so long ago that nobody sends them again."""
+    old = clock() - _DONE_DAYS * _DAY
+    connection.execute(delete(deliveries).where(deliveries.c.state.in_(("done", "failed")), deliveries.c.done_at < old))
+
+
+def erase_team(connection: Connection, team: str) -> int:
+    """A workspace left: its evidence, installation, deliveries, watches and replies go; gives how many incidents were erased."""
+    query = select(incidents).where(incidents.c.team == team, incidents.c.erased.is_(None))
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        erase(connection, row, None)
+    for table in (installs, deliveries, watches, replies):
+        connection.execute(delete(table).where(table.c.team == team))
+    return len(rows)
+
+
+def channel_became(connection: Connection, team: str, channel: str, private: bool) -> None:
+    """Every row of a channel says that only its members may see it, or that all may."""
+    for table in metadata.sorted_tables:
+        if "channel" in table.c and "private" in table.c and not (table.name == "search" and connection.dialect.name == "sqlite"):
+            connection.execute(update(table).where(table.c.team == team, table.c.channel == channel).values(private=private))
+
+
+def erase(connection: Connection, row: dict[str, Any], message: str | None) -> None:
+    """Erase an incident's texts, or only those of one message; its quoted lines go in any case."""
+    of_it = contributions.c.incident == row["key"]
+    said = select(contributions.c.number, contributions.c.message, contributions.c.text).where(of_it).order_by(contributions.c.number)
+    texts = [{"number": number, "message": sent, "text": unpack(text)} for number, sent, text in connection.execute(said)]
+    gone = [one["number"] for one in texts if message is None or one["message"] == message]
+    blank = {"text": None, "sha256": None, "name": None, "author": None}
+    connection.execute(update(contributions).where(of_it, contributions.c.number.in_(gone)).values(**blank))
+    _blank_documents(connection, row["key"])
+    left = [one for one in texts if one["number"] not in gone]
+    kept.change(connection, row, spoken(texts), spoken(left), {"erased": clock(), "error_text": None})
+
+
+def _blank_documents(connection: Connection, key: int) -> None:
+    for table, name in ((diagnoses, "document"), (trials, "change")):
+        query = select(table.c.number, table.c[name]).where(table.c.incident == key)
+        for number, packed in connection.execute(query).all():
+            bare = pack_document(blanked(unpack_document(packed)))
+            connection.execute(update(table).where(table.c.incident == key, table.c.number == number).values({name: bare}))
+    for table in (trials, outcomes):
+        connection.execute(update(table).where(table.c.incident == key).values(note=None))
+
+
+def blanked(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document without sentences and quoted lines: what was counted and decided stays."""
+    return {name: _blank(name, value) for name, value in document.items()}
+
+
+def _blank(name: str, value: Any) -> Any:
+    if name == "deployment":
+        return {key: one for key, one in value.items() if key in ("model", "gpu") or isinstance(one, int | float)}
+    if name in _WORDS:
+        return [] if isinstance(value, list) else None if value is None else ""
+    if isinstance(value, Mapping):
+        return blanked(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [blanked(one) if isinstance(one, Mapping) else one for one in value]
+    return value

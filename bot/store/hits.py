@@ -1,0 +1,134 @@
+"""The incidents that fulfil a set of conditions, newest first or best first.
+
+SQLite has no way to cut one index with another, so every condition is a word of the full-text index (`index.mark`) and FTS5 walks their
+lists side by side. PostgreSQL's planner chooses among the column indexes itself; only words and rules go to its full-text index.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, column, func, literal, literal_column, or_, select, table, text
+
+from bot.store import tables
+from bot.store.derived import OPEN
+from bot.store.index import mark
+from bot.store.sight import visible
+from bot.store.tables import incidents
+
+COUNT_UP_TO = 10_000
+INTEGERS = ("rank", "tp")
+_CHANNELS_AS_MARKS = 20
+
+fts = table("search", column("rowid"), column("words"), column("marks"))
+
+Values = Mapping[str, Sequence[str]]
+"""Exact values by field; several of a field are alternatives."""
+
+
+class Hits:
+    """The incidents that fulfil a set of conditions, as statements in the connection's dialect."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        who: Any,
+        values: Values,
+        words: Sequence[str] = (),
+        since: int | None = None,
+        until: int | None = None,
+    ) -> None:
+        self.connection, self.words, self.who = connection, tuple(words), who
+        self.sqlite = connection.dialect.name == "sqlite"
+        self.values = dict(values)
+        channels = getattr(who, "channels", None)
+        if channels is not None and len(channels) <= _CHANNELS_AS_MARKS and "channel" not in self.values:
+            self.values["channel"] = sorted(channels)
+        self.bare = not self.values and not self.words
+        self.key = fts.c.rowid if self.sqlite and not self.bare else incidents.c.key
+        self.where: list[ColumnElement[bool]] = [visible(incidents, who)]
+        self.where += [] if since is None else [self.key >= since]
+        self.where += [] if until is None else [self.key < until]
+        self.where += self._sqlite() if self.sqlite else self._postgres()
+
+    def select(self, *columns: Any) -> Select[Any]:
+        """Columns of the incidents that match, in no order."""
+        query = select(*columns).where(*self.where)
+        if self.sqlite and not self.bare:
+            # CROSS JOIN in the order written: the full-text index leads, the incidents follow by key.
+            return query.select_from(fts.join(incidents, incidents.c.key == fts.c.rowid))
+        if not self.sqlite and self.needs_words:
+            return query.select_from(incidents.join(tables.search, tables.search.c.incident == incidents.c.key))
+        return query.select_from(incidents)
+
+    def newest(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
+        """Newest first."""
+        query = self.select(incidents).order_by(self.key.desc()).limit(limit)
+        if before is not None:
+            last = select(incidents.c.key).where(incidents.c.team == self.who.team, incidents.c.number == before).scalar_subquery()
+            query = query.where(self.key < last)
+        return [dict(row) for row in self.connection.execute(query).mappings()]
+
+    def ranked(self, limit: int) -> list[dict[str, Any]] | None:
+        """The best first; None where a word is so common that weighing it would read too much."""
+        if self.sqlite:
+            return self._ranked_sqlite(limit)
+        rank = func.ts_rank(tables.search.c.words, self._tsquery())
+        query = self.select(incidents).order_by(rank.desc(), incidents.c.key.desc()).limit(limit)
+        return [dict(row) for row in self.connection.execute(query).mappings()]
+
+    def _ranked_sqlite(self, limit: int) -> list[dict[str, Any]] | None:
+        # bm25 reads the whole list of each word, so the words are asked alone, without the marks.
+        for word in self.words:
+            one = select(fts.c.rowid).where(_match(_said((word,)))).limit(COUNT_UP_TO + 1).subquery()
+            if self.connection.execute(select(func.count()).select_from(one)).scalar_one() > COUNT_UP_TO:
+                return None
+        inside = self.select(incidents.c.key).limit(COUNT_UP_TO + 1)
+        query = select(incidents).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
+        query = query.where(fts.c.rowid.in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc()).limit(limit)
+        return [dict(row) for row in self.connection.execute(query).mappings()]
+
+    def _sqlite(self) -> list[ColumnElement[bool]]:
+        if self.bare:
+            return []
+        marks = [mark("team", self.who.team)]
+        marks += ["(" + " OR ".join(mark(field, value) for value in some) + ")" for field, some in self.values.items() if some]
+        return [_match(f"marks : ({' AND '.join(marks)})" + (f" AND {_said(self.words)}" if self.words else ""))]
+
+    def _postgres(self) -> list[ColumnElement[bool]]:
+        where = [_one_of(field, some) for field, some in self.values.items() if field != "rule"]
+        self.needs_words = bool(self.words or self.values.get("rule"))
+        if self.needs_words:
+            where.append(tables.search.c.words.op("@@")(self._tsquery()))
+        return where
+
+    def _tsquery(self) -> Any:
+        config: ColumnElement[Any] = literal_column("'simple'::regconfig")
+        parts = []
+        for word in self.words:
+            if word.endswith("*"):
+                parts.append(func.to_tsquery(config, literal(" <-> ".join(word[:-1].split()) + ":*")))
+            else:
+                parts.append(func.phraseto_tsquery(config, literal(word)))
+        if self.values.get("rule"):
+            parts.append(func.to_tsquery(config, literal(" | ".join(mark("rule", rule) for rule in self.values["rule"]))))
+        joined: ColumnElement[Any] = parts[0]
+        for part in parts[1:]:
+            joined = joined.op("&&")(part)
+        return joined
+
+
+def _one_of(field: str, some: Sequence[str]) -> ColumnElement[bool]:
+    target = incidents.c[field]
+    if field == "outcome" and OPEN in some:
+        return or_(target.is_(None), target.in_(some))
+    given: Sequence[Any] = [int(value) for value in some] if field in INTEGERS else some
+    return target == given[0] if len(given) == 1 else target.in_(given)
+
+
+def _match(expression: str) -> ColumnElement[bool]:
+    return text("search MATCH :expression").bindparams(expression=expression)  # type: ignore[return-value]
+
+
+def _said(words: Sequence[str]) -> str:
+    quoted = [f'"{word[:-1]}" *' if word.endswith("*") else f'"{word}"' for word in words]
+    return f"words : ({' AND '.join(quoted)})"

@@ -1,0 +1,99 @@
+"""The one search syntax: `gpu:h100 phase:graph_capture version:>=0.20 since:7d "exact words" words`."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.store.index import words_of
+from bot.store.numbers import micros
+
+FIELDS = {
+    "gpu": "gpu", "model": "model", "family": "family", "phase": "phase", "verdict": "verdict", "outcome": "outcome", "engine": "engine",
+    "version": "version", "rank": "rank", "tp": "tp", "flag": "flag", "remedy": "remedy", "error": "error_kind", "rule": "rule",
+    "channel": "channel",
+}  # fmt: skip
+"""What people write before the colon, and the column or count that it asks."""
+
+MOMENTS = ("since", "until")
+ORDERED = ("version", "rank", "tp")
+
+_PIECE = re.compile(r'(?P<field>[A-Za-z_-]+):(?!//)(?P<value>"[^"]*"|\S*)|"(?P<phrase>[^"]*)"|(?P<word>\S+)')
+_AGO = re.compile(r"(\d{1,5})\s*(m|h|d|w)", re.IGNORECASE)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One field condition: `sign` is one of = >= > <= <."""
+
+    field: str
+    sign: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked. `words` are phrases of small letters and digits, a trailing `*` for a beginning; moments in microseconds."""
+
+    terms: tuple[Term, ...] = ()
+    words: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+    ignored: tuple[str, ...] = ()
+
+
+def parse(text: str, now: datetime) -> Query:
+    """Read a query. What cannot be understood is left out and answered with what is known, one sentence each."""
+    terms: list[Term] = []
+    words: list[str] = []
+    ignored: list[str] = []
+    moments: dict[str, int] = {}
+    for piece in _PIECE.finditer(text):
+        field = (piece["field"] or "").lower()
+        if not field:
+            words += _phrase(piece["phrase"], piece["word"])
+        elif field in MOMENTS:
+            at = _moment(piece["value"].strip('"'), now)
+            if at is None:
+                ignored.append(f"{piece[0]}: {field} takes a span such as 12h, 7d or 4w, or a date such as 2026-11-30.")
+            else:
+                moments[field] = at
+        elif field in FIELDS:
+            _field(field, piece["value"].strip('"'), terms, ignored)
+        else:
+            known = ", ".join((*FIELDS, *MOMENTS))
+            ignored.append(f"{field}: is no field. Fields are {known}; words without a colon are searched in the logs.")
+    return Query(tuple(terms), tuple(words), moments.get("since"), moments.get("until"), tuple(ignored))
+
+
+def _field(field: str, value: str, terms: list[Term], ignored: list[str]) -> None:
+    found = re.fullmatch(r"(>=|<=|==|>|<|=)?\s*(.*)", value)
+    sign, bare = (found[1] or "=", found[2]) if found else ("=", value)
+    sign = "=" if sign == "==" else sign
+    if not bare:
+        ignored.append(f"{field}: has no value. For example: {_EXAMPLES.get(field, field + ':…')}")
+    elif sign != "=" and field not in ORDERED:
+        ignored.append(f"{field}:{value}: only {', '.join(ORDERED)} can be compared.")
+    else:
+        terms.append(Term(FIELDS[field], sign, bare))
+
+
+_EXAMPLES = {"gpu": "gpu:h100", "phase": "phase:graph_capture", "version": "version:>=0.20", "flag": "flag:max-num-seqs"}
+
+
+def _phrase(phrase: str | None, word: str | None) -> list[str]:
+    said = words_of(phrase if phrase is not None else word or "")
+    if not said:
+        return []
+    return [said + "*" if phrase is None and (word or "").endswith("*") else said]
+
+
+def _moment(text: str, now: datetime) -> int | None:
+    ago = _AGO.fullmatch(text)
+    if ago:
+        return micros(now - timedelta(**{_UNITS[ago[2].lower()]: int(ago[1])}))
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return micros(at if at.tzinfo else at.replace(tzinfo=UTC))

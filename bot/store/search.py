@@ -1,0 +1,79 @@
+"""Search: newest first, at most 50 rows, counts up to 10,000; by relevance only where few enough match."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from bot.store import rollups
+from bot.store.derived import OPEN
+from bot.store.hits import COUNT_UP_TO, Hits
+from bot.store.packed import unpack
+from bot.store.query import Query
+from bot.store.sight import Sight
+from bot.store.tables import contributions, incidents
+from bot.store.values import resolve
+
+FACETS = ("phase", "model", "gpu", "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`count` is exact unless `more`; `counts` of each facet are then those of the newest 10,000."""
+
+    rows: list[dict[str, Any]]
+    count: int
+    more: bool
+    counts: dict[str, dict[str, int]]
+    unseen: tuple[str, ...] = ()
+
+
+def search(connection: Connection, who: Sight, query: Query, limit: int, before: int | None = None) -> Found:
+    """Everything that a query finds and someone may see. `before` is the number of the last row of the page above."""
+    values, unseen = resolve(connection, who, query.terms)
+    if values is None:
+        return Found([], 0, False, {facet: {} for facet in FACETS}, unseen)
+    hits = Hits(connection, who, values, query.words, query.since, query.until)
+    count, more, counts = _count(connection, who, hits)
+    rows = hits.ranked(limit) if query.words and before is None and 0 < count <= COUNT_UP_TO else None
+    if rows is None:
+        rows = hits.newest(limit, before)
+    return Found(_quoted(connection, rows, query.words), count, more, counts, unseen)
+
+
+def _count(connection: Connection, who: Sight, hits: Hits) -> tuple[int, bool, dict[str, dict[str, int]]]:
+    """How many, whether more than can be counted quickly, and the counts by facet."""
+    if hits.bare and len(hits.where) == 1:
+        counts = {facet: rollups.values(connection, who.team, facet, who.channels) for facet in FACETS}
+        return sum(rollups.values(connection, who.team, "total", who.channels).values()), False, counts
+    newest = hits.select(*(incidents.c[facet] for facet in FACETS)).order_by(hits.key.desc()).limit(COUNT_UP_TO + 1).subquery()
+    grouped = connection.execute(select(*newest.c, func.count().label("n")).group_by(*newest.c)).all()
+    tallies: dict[str, Counter[str]] = {facet: Counter() for facet in FACETS}
+    for *found, count in grouped:
+        for facet, value in zip(FACETS, found, strict=True):
+            name = OPEN if facet == "outcome" and value is None else value
+            if name is not None:
+                tallies[facet][name] += count
+    total = sum(row[-1] for row in grouped)
+    more = total > COUNT_UP_TO
+    return min(total, COUNT_UP_TO), more, {facet: dict(tally.most_common()) for facet, tally in tallies.items()}
+
+
+def _quoted(connection: Connection, rows: list[dict[str, Any]], words: Sequence[str]) -> list[dict[str, Any]]:
+    """Each row with the first line that holds one of the words."""
+    if not words:
+        return [row | {"excerpt": None} for row in rows]
+    query = select(contributions.c.incident, contributions.c.text).where(contributions.c.incident.in_([row["key"] for row in rows]))
+    query = query.where(contributions.c.text.is_not(None))
+    pattern = re.compile("|".join(r"[\W_]+".join(map(re.escape, word.rstrip("*").split())) for word in words), re.IGNORECASE)
+    lines: dict[int, str] = {}
+    for key, packed in connection.execute(query.order_by(contributions.c.incident, contributions.c.number)):
+        said = "" if key in lines else unpack(packed) or ""
+        found = pattern.search(said)
+        if found:
+            start, end = said.rfind("\n", 0, found.start()) + 1, said.find("\n", found.end())
+            lines[key] = said[max(start, found.start() - 120) : end if end >= 0 else len(said)][:300].strip()
+    return [row | {"excerpt": lines.get(row["key"])} for row in rows]
