@@ -13,7 +13,7 @@ NARROW = 3 * GIB  # 1.5 GiB either way
 
 def non_torch(figures: OverheadFigures, tp: int) -> Estimate:
     """What grows outside torch while profiling runs: kernels' workspaces and, where the version charges them, communicators."""
-    return _constant("non-torch", figures.non_torch, f"measured at {'one rank' if tp == 1 else 'several ranks'}")
+    return _constant("non-torch", figures.non_torch, f"growth beside torch, {'one rank' if tp == 1 else 'several ranks'}")
 
 
 def baseline(figures: OverheadFigures) -> Estimate:

@@ -14,9 +14,10 @@ from bot.reading.model_config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size_command import command
+from bot.usecases.size_estimates import Measured
 from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
 from bot.usecases.size_refusals import refuse
-from bot.usecases.size_terms import Term, other_terms
+from bot.usecases.size_terms import Other, Term, other_terms
 from bot.usecases.size_weights import weights_of
 
 SCHEMA = "oombot.sizing/1"
@@ -29,14 +30,14 @@ class Answer:
     asked: Asked
     plan: KvPlan
     ranks: tuple[RankBudget, ...]
-    terms: tuple[Term, ...]
+    other: Other
     assumptions: tuple[str, ...]
 
 
-def size(rules: SizingRules, question: Mapping[str, Any]) -> Reply:
-    """The sizing answer. Raises Unusable with a sentence when the question cannot be answered."""
+def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Reply:
+    """The sizing answer; terms that `measured` gives stand in for estimates. Raises Unusable with a sentence when there is no answer."""
     try:
-        return Reply("sizing", document(answer(rules, question)))
+        return Reply("sizing", document(answer(rules, question, measured)))
     except Refused as refused:
         raise Unusable(str(refused)) from refused
 
@@ -61,36 +62,35 @@ def _one_of_batch(rules: SizingRules, line: str, number: int) -> dict[str, Any]:
         return {"id": question.get("id"), "error": str(refused), "refused_by": refused.by}
 
 
-def answer(rules: SizingRules, question: Mapping[str, Any]) -> Answer:
+def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Answer:
     """The plan and the budget of every rank. Raises Refused, and says by whom."""
     try:
         asked = read_question(rules, question)
         refuse(asked)
-        return _answer(asked)
+        return _answer(asked, measured)
     except Unplannable as error:
         raise Refused(str(error), by="engine") from error
     except (Missing, UnknownArchitecture, UnknownVersion) as error:
         raise Refused(str(error)) from error
 
 
-def _answer(asked: Asked) -> Answer:
+def _answer(asked: Asked, measured: Measured | None) -> Answer:
     weights, said = weights_of(asked)
-    terms = other_terms(asked)
-    ranks, more = _budgets(asked, weights, terms)
+    other = other_terms(asked, measured)
+    ranks, more = _budgets(asked, weights, other.bytes)
     pools = [rank.kv_pool for rank in ranks]
     known = [pool for pool in pools if pool is not None]
     whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known if len(known) == len(pools) else None)
     if asked.fit_length and whole.estimated_max_model_len:
         asked = replace(asked, settings=replace(asked.settings, max_model_len=whole.estimated_max_model_len))
         whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known)
-    return Answer(asked, whole, ranks, terms, (*asked.assumptions, *said, *more))
+    return Answer(asked, whole, ranks, other, (*asked.assumptions, *said, *more))
 
 
-def _budgets(asked: Asked, weights: Sequence[int] | None, terms: Sequence[Term]) -> tuple[tuple[RankBudget, ...], list[str]]:
+def _budgets(asked: Asked, weights: Sequence[int] | None, other: int | None) -> tuple[tuple[RankBudget, ...], list[str]]:
     count, said = asked.grid.ranks, []
     pools = per_rank(asked.arguments, "kv_cache_memory_bytes", count)
     budget = None if asked.total is None else int(asked.total * Fraction(str(asked.utilization)))
-    other = sum(term.bytes for term in terms) if terms else None
     if pools is not None:
         said.append(f"the pool is given, so utilization {asked.utilization:g} does not size it; the start-up check still uses it")
     ranks = []
@@ -115,18 +115,34 @@ def document(told: Answer) -> dict[str, Any]:
         "ranks": [_rank(rank) for rank in told.ranks],
         "kv": _kv(whole),
         "demand": _demand(told),
-        "range": None,
-        "terms": [{"name": term.name, "bytes": term.bytes, "basis": term.basis} for term in told.terms],
+        "range": _range(told),
+        "terms": [_term(term) for term in told.other.terms],
         "assumptions": list(told.assumptions),
         "engine_version": asked.version,
         "command": command(asked),
     }
 
 
+def _range(told: Answer) -> dict[str, list[int]] | None:
+    """Where the pool of the limiting rank lies when other terms are estimated; None when the pool is given or open."""
+    rank = told.ranks[told.plan.limiting_rank or 0]
+    if told.other.span is None or not told.other.estimated or rank.budget is None or rank.weights is None:
+        return None
+    if told.asked.arguments.get("kv_cache_memory_bytes") is not None:
+        return None
+    low, _, high = told.other.span
+    return {"kv_pool_bytes": [rank.budget - rank.weights - high, rank.budget - rank.weights - low]}
+
+
+def _term(term: Term) -> dict[str, Any]:
+    estimated = {} if term.low is None else {"range": [term.low, term.high], "inside_budget": term.inside}
+    return {"name": term.name, "bytes": term.bytes, "basis": term.basis, **estimated}
+
+
 def verdict(told: Answer) -> tuple[bool | None, str]:
     """Whether it fits, and a sentence that says by how much."""
     for rank in told.ranks:
-        claimed = (rank.weights or 0) + (rank.other or 0) + max(0, rank.kv_pool or 0)
+        claimed = (rank.weights or 0) + (0 if told.other.estimated else rank.other or 0) + max(0, rank.kv_pool or 0)
         if rank.total is not None and rank.weights is not None and claimed > rank.total:
             return False, f"rank {rank.rank} needs {gb(claimed)} for weights, pool and the rest, but its device has {gb(rank.total)}"
     whole = told.plan

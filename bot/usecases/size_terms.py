@@ -2,21 +2,48 @@
 
 from dataclasses import dataclass
 
+from bot.domain.overheads import Estimate
+from bot.usecases.size_estimates import Measured, estimates, span
 from bot.usecases.size_question import Asked, integer
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Bytes per rank inside the budget, and how they are known. `low` and `high` when it is an estimate."""
+    """Bytes per rank, and how they are known. `low` and `high` when it is an estimate; `inside`: the budget pays for it."""
 
     name: str
     bytes: int
     basis: str
     low: int | None = None
     high: int | None = None
+    inside: bool = True
 
 
-def other_terms(asked: Asked) -> tuple[Term, ...]:
-    """All other consumption inside the budget; empty when nothing is known. --other-bytes overrides every estimate."""
+@dataclass(frozen=True, slots=True)
+class Other:
+    """All consumption beside weights and pool: its terms, and low, typical, high of those inside the budget (None: not known)."""
+
+    terms: tuple[Term, ...]
+    span: tuple[int, int, int] | None
+    estimated: bool
+
+    @property
+    def bytes(self) -> int | None:
+        """What the budget is charged with, the typical figure where it is estimated."""
+        return None if self.span is None else self.span[1]
+
+
+def other_terms(asked: Asked, measured: Measured | None = None) -> Other:
+    """What the question gives (--other-bytes overrides every estimate), else estimates; nothing on a device whose memory is not known."""
     given = integer(asked.arguments, "other_bytes")
-    return () if given is None else (Term("other", given, "given"),)
+    if given is not None:
+        return Other((Term("other", given, "given"),), (given, given, given), estimated=False)
+    if asked.total is None:
+        return Other((), None, estimated=False)
+    found = estimates(asked, measured)
+    return Other(tuple(_term(one) for one in found), span(asked, found), estimated=True)
+
+
+def _term(one: Estimate) -> Term:
+    basis = one.basis if one.basis.startswith("measured") else f"estimated ({one.basis})"
+    return Term(one.name, one.typical, basis, one.low, one.high, one.inside)
