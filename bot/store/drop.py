@@ -10,16 +10,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from bot.domain.incident import Contribution, Origin
 from bot.store.numbers import label
 from bot.store.packed import cut
-from bot.store.schema import HEAD
+from bot.store.schema import HEAD, sqlite_file
 
-_PREFIX = "sqlite+aiosqlite:///"
 _BUSY_SECONDS = 0.2
 
 _ALLOCATE = """
@@ -37,7 +34,7 @@ def drop(url: str, origin: Origin, contributions: Sequence[Contribution], docume
 
     Trouble (locked, read-only, full) is not explained here: the full way meets it again and says it in a sentence.
     """
-    path = _file(url)
+    path = sqlite_file(url)
     if path is None or not path.is_file():
         return None
     try:
@@ -83,9 +80,3 @@ def read_turn(payload: bytes) -> tuple[int, int, Origin, tuple[Contribution, ...
     turn = json.loads(zlib.decompress(payload))
     given = tuple(Contribution(**{**one, "at": datetime.fromisoformat(one["at"]) if one["at"] else None}) for one in turn["contributions"])
     return turn["number"], turn["at"], Origin(**turn["origin"]), given, turn["document"]
-
-
-def _file(url: str) -> Path | None:
-    if not url.startswith(_PREFIX):
-        return None
-    return Path(unquote(url[len(_PREFIX) :].split("?", 1)[0]))

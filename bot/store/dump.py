@@ -20,6 +20,11 @@ _PARTS = (contributions, diagnoses, trials, outcomes, figures)
 _BESIDE = (counters, settings, watches, replies)  # not: deliveries, which are work, and installs, which are secrets
 
 
+def incident_types() -> dict[str, type]:
+    """The columns of an incident and their Python types."""
+    return {column.name: column.type.python_type for column in incidents.columns}
+
+
 def export_page(connection: Connection, after: int) -> tuple[list[dict[str, Any]], int | None]:
     """The next incidents after a key, each as one record, and the key to go on from; None at the end."""
     query = select(incidents).where(incidents.c.key > after).order_by(incidents.c.key).limit(PAGE)

@@ -12,6 +12,7 @@ from bot.store.errors import UnknownIncidentError
 from bot.store.numbers import clock, label, micros, moment, number_of
 from bot.store.packed import unpack, unpack_document
 from bot.store.rows import Batch, Row, contribution_row, diagnosis_row, scope_of
+from bot.store.sight import Sight, visible
 from bot.store.tables import contributions, counters, diagnoses, incidents
 from bot.store.tables import figures as figures_table
 from bot.store.upsert import upsert
@@ -163,6 +164,14 @@ def load(connection: Connection, team: str, given_id: str) -> Incident | None:
         trials=tuple(trials.of(connection, row["key"])),
         erased=row["erased"] is not None,
     )
+
+
+def page(connection: Connection, who: Sight, after: int, size: int) -> tuple[list[Incident], int | None]:
+    """The next incidents that someone may see, oldest first, and the key to go on from; None at the end."""
+    query = select(incidents.c.key, incidents.c.number).where(visible(incidents, who), incidents.c.key > after)
+    rows = connection.execute(query.order_by(incidents.c.key).limit(size)).all()
+    found = [load(connection, who.team, label(number)) for _, number in rows]
+    return [incident for incident in found if incident], rows[-1][0] if len(rows) == size else None
 
 
 def by_thread(connection: Connection, team: str, channel: str, thread: str) -> str | None:

@@ -75,9 +75,7 @@ def take_out(connection: Connection, rows: Iterable[tuple[Mapping[str, Any], str
 
 
 def squeeze(connection: Connection, whole: bool) -> None:
-    """SQLite: words taken out stay in the file until the index is merged. Merge a small one at once, a large one when `whole` (the daily purge)."""
-    if (
-        whole
-        or connection.execute(text("SELECT count(*) FROM (SELECT 1 FROM search_docsize LIMIT :most)"), {"most": SMALL}).scalar_one() < SMALL
-    ):
+    """SQLite keeps words that were taken out in the file until it merges the index: a small one now, a large one when `whole`."""
+    entries = text("SELECT count(*) FROM (SELECT 1 FROM search_docsize LIMIT :most)")
+    if whole or connection.execute(entries, {"most": SMALL}).scalar_one() < SMALL:
         connection.execute(text("INSERT INTO search (search) VALUES ('optimize')"))

@@ -17,6 +17,7 @@ from bot.store.search import Found
 from bot.store.sight import Sight
 
 _PURGE_PAGE = 200
+_WALK_PAGE = 50
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,6 +101,14 @@ class Store:
     ) -> Trial | None:
         """The newest result taken back, and the trials it opened; None when there is no result."""
         return await self._write(incidents.settle, team, incident, None, by, None, contributions, document)
+
+    async def walk(self, viewer: Sight) -> AsyncIterator[Incident]:
+        """Every incident that someone may see, oldest first."""
+        after: int | None = -(2**62)
+        while after is not None:
+            found, after = await self._read(incidents.page, viewer, after, _WALK_PAGE)
+            for incident in found:
+                yield incident
 
     # What the team has met before
 

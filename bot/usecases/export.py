@@ -1,0 +1,98 @@
+"""The whole history out and in again, as JSON Lines or CSV, nothing lost."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TextIO
+
+from bot.store.dump import SCHEMA, incident_types
+from bot.usecases.desk import Desk
+from bot.usecases.recall import kept
+from bot.usecases.reply import Reply, Unusable
+
+Form = Literal["jsonl", "csv"]
+
+_PARTS = ("contributions", "diagnoses", "trials", "outcomes", "figures")
+_UNSAFE = tuple("=+-@\t\r'")  # a spreadsheet would compute such a cell
+
+
+async def export(desk: Desk, out: TextIO, form: Form = "jsonl") -> Reply:
+    """Write every record; a CSV has one row an incident, with what belongs to it as JSON in further cells."""
+    count = 0
+    names = ["table", "id", *incident_types(), *_PARTS, "row"]
+    table = csv.DictWriter(out, names, lineterminator="\n") if form == "csv" else None
+    if table:
+        table.writeheader()
+    async for record in kept(desk).export_rows():
+        count += "incident" in record
+        if table:
+            table.writerow(_cells(record))
+        else:
+            out.write(json.dumps(record, ensure_ascii=True) + "\n")
+    return Reply("notice", {"schema": "oombot.notice/1", "says": f"{count:,} incidents written."})
+
+
+async def take_in(desk: Desk, source: TextIO, form: Form = "jsonl") -> Reply:
+    """Read what `export` wrote; all or nothing. Incidents that are there already are left as they are."""
+    records = _from_csv(source) if form == "csv" else _from_lines(source)
+    come, there = await kept(desk).import_rows(records)
+    says = f"{come:,} incidents came in" + (f", {there:,} were there already." if there else ".")
+    return Reply("notice", {"schema": "oombot.notice/1", "says": says})
+
+
+def _from_lines(source: TextIO) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(source, start=1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise Unusable(f"Line {number} is not JSON ({error}). Nothing was imported.") from error
+            yield _checked(record, number)
+
+
+def _from_csv(source: TextIO) -> Iterator[Mapping[str, Any]]:
+    csv.field_size_limit(sys.maxsize)
+    for number, cells in enumerate(csv.DictReader(source), start=2):
+        try:
+            record = _record(cells)
+        except (KeyError, ValueError, TypeError) as error:
+            raise Unusable(f"Row {number} is not as `oombot db export` writes it ({error}). Nothing was imported.") from error
+        yield _checked(record, number)
+
+
+def _checked(record: Any, number: int) -> Mapping[str, Any]:
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise Unusable(f"Line {number} is no record of {SCHEMA}. Nothing was imported; give a file that `oombot db export` wrote.")
+    return record
+
+
+def _cells(record: Mapping[str, Any]) -> dict[str, str]:
+    if "table" in record:
+        return {"table": record["table"], "row": json.dumps(record["row"])}
+    parts = {name: json.dumps(record[name]) for name in _PARTS}
+    return {"table": "incidents", "id": record["id"], **{name: _cell(value) for name, value in record["incident"].items()}, **parts}
+
+
+def _record(cells: Mapping[str, str]) -> dict[str, Any]:
+    if cells["table"] != "incidents":
+        return {"schema": SCHEMA, "table": cells["table"], "row": json.loads(cells["row"])}
+    incident = {name: _value(cells[name], kind) for name, kind in incident_types().items()}
+    return {"schema": SCHEMA, "id": cells["id"], "incident": incident, **{name: json.loads(cells[name]) for name in _PARTS}}
+
+
+def _cell(value: Any) -> str:
+    """An empty cell is None; an apostrophe stands before text that is empty or that a spreadsheet would take for a formula."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return "'" + value if not value or value.startswith(_UNSAFE) else value
+    return str(int(value))
+
+
+def _value(cell: str, kind: type) -> Any:
+    if cell == "":
+        return None
+    if kind is str:
+        return cell.removeprefix("'")
+    return bool(int(cell)) if kind is bool else int(cell)

@@ -1,0 +1,142 @@
+"""How a suggested change ended, and what follows: the next change, the new log that is needed, or the workload test."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from bot.domain.incident import Contribution, Incident, Result, Trial
+from bot.store.derived import change_key
+from bot.usecases.desk import Desk, Viewer
+from bot.usecases.recall import find, kept
+from bot.usecases.reply import Reply, Unusable
+
+CHECKLIST = (
+    "The longest input and the longest output that you accept, together in one request.",
+    "The multimodal limits, if the model takes images, audio or video: as many and as large as you allow.",
+    "The concurrency that you promise, with requests of real length.",
+    "Cancelled requests: memory and running requests go back to where they were.",
+    "A sustained run at that load: preemptions and tail latency stay flat, memory outside the pool does not creep up.",
+)
+"""A start is not yet stability: what a successful change earns is this test."""
+
+
+async def settle(desk: Desk, viewer: Viewer, incident_id: str, result: str, note: str | None = None) -> Reply:
+    """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution."""
+    if result not in get_args(Result):
+        raise Unusable(f"{result!r} is no outcome. It is one of fixed, moved, same, wrong, other.")
+    incident = await find(desk, viewer, incident_id)
+    said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result)
+    document = await _next_document(desk, incident, said) if result == "same" else None
+    trial = await kept(desk).record_outcome(
+        viewer.team, incident.id, _result(result), viewer.user, note, contributions=(said,), document=document
+    )
+    after = await find(desk, viewer, incident.id)
+    return _reply(after, trial, result, _sentence(after, trial, result))
+
+
+async def undo(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
+    """Take the newest outcome back, and the change that was offered because of it."""
+    incident = await find(desk, viewer, incident_id)
+    taken = next((trial for trial in reversed(incident.trials) if trial.result), None)
+    if taken is None:
+        raise Unusable(f"{incident.id} has no outcome that could be taken back.")
+    said = _outcome(desk, viewer, incident, "undo")
+    document = None
+    if taken.result == "same":
+        document = await _judged(desk, incident, said)
+        if change_key(document.get("recommendation")) != change_key(taken.change):
+            document = {**document, "recommendation": dict(taken.change), "alternatives": _others(document, taken.change)}
+    trial = await kept(desk).undo_outcome(viewer.team, incident.id, viewer.user, contributions=(said,), document=document)
+    after = await find(desk, viewer, incident.id)
+    says = f"Taken back: {in_words(taken.change)} has no outcome again."
+    return _reply(after, trial or taken, None, says)
+
+
+async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> Mapping[str, Any]:
+    """The diagnosis after a change was refuted: never the same change again, else the next alternative."""
+    document = await _judged(desk, incident, said)
+    refuted = {change_key(trial.change) for trial in incident.trials if trial.result == "same"}
+    refuted |= {change_key(incident.trials[-1].change)} if incident.trials else set()
+    if change_key(document.get("recommendation")) not in refuted:
+        return document
+    offers = [offer for offer in document.get("alternatives") or () if change_key(offer) not in refuted]
+    if not offers:
+        return document
+    return {**document, "recommendation": offers[0], "alternatives": offers[1:]}
+
+
+async def _judged(desk: Desk, incident: Incident, said: Contribution) -> Mapping[str, Any]:
+    if incident.erased:  # the evidence is gone: what was judged from it stands
+        return incident.document
+    precedents = await kept(desk).precedents(incident.origin, incident.document, leave_out=incident.id)
+    return await desk.judge((*incident.contributions, said), precedents)
+
+
+def _outcome(desk: Desk, viewer: Viewer, incident: Incident, text: str) -> Contribution:
+    """An outcome as a contribution; its name is the remedy that it speaks about."""
+    remedy = incident.trials[-1].change.get("id") if incident.trials else None
+    return Contribution("outcome", text, name=remedy, author=viewer.user, at=desk.now())
+
+
+def _others(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    offers = [document.get("recommendation"), *(document.get("alternatives") or ())]
+    return [offer for offer in offers if offer and change_key(offer) != change_key(change)]
+
+
+def _reply(incident: Incident, trial: Trial, result: str | None, says: str) -> Reply:
+    document = {
+        "schema": "oombot.outcome/1",
+        "id": incident.id,
+        "trial": trial.number,
+        "outcome": result,
+        "says": says,
+        "next": _next(incident, trial) if result == "same" else None,
+        "checklist": list(CHECKLIST) if result == "fixed" else [],
+        "diagnosis": dict(incident.document),
+    }
+    return Reply("outcome", document)
+
+
+def _next(incident: Incident, trial: Trial) -> Mapping[str, Any] | None:
+    newest = incident.trials[-1]
+    return dict(newest.change) if newest.number > trial.number else None
+
+
+def _sentence(incident: Incident, trial: Trial, result: str) -> str:
+    change = in_words(trial.change)
+    if result == "fixed":
+        return f"Noted: {change} fixed it. A start is not yet proof: give it the workload test."
+    if result == "moved":
+        return f"Noted: after {change} the error moved. Add the new log to {incident.id}; it is read together with the first one."
+    if result == "wrong":
+        return f"Noted: this diagnosis was wrong. The rule that spoke was {_rules(incident.document.get('proof') or ())}."
+    if result == "other":
+        return f"Noted for {incident.id}."
+    offered = _next(incident, trial)
+    if offered is None:
+        return f"Noted: {change} did not move the error, so take it back. No other change is known for this evidence: add a longer log."
+    return f"Noted: {change} did not move the error, so take it back. Next: {in_words(offered)}."
+
+
+def _rules(proof: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(dict.fromkeys(str(line["rule"]) for line in proof if line.get("rule"))) or "none that quoted a line"
+
+
+_DEEDS = {
+    "lower": "lowering {flag} to {value}",
+    "raise": "raising {flag} to {value}",
+    "set": "setting {flag} to {value}",
+    "remove": "removing {flag}",
+}
+
+
+def in_words(change: Mapping[str, Any]) -> str:
+    """A change as part of a sentence: `lowering --max-num-seqs to 256`."""
+    flag, value = change.get("flag"), change.get("value")
+    if not flag:
+        return f"`{change['id']}`" if change.get("id") else "the change"
+    deed = _DEEDS.get(str(change.get("direction")), "changing {flag} to {value}")
+    return (deed if value is not None else deed.removesuffix(" to {value}")).format(flag=flag, value=value)
+
+
+def _result(text: str) -> Result:
+    return next(known for known in get_args(Result) if known == text)
