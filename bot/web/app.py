@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.settings import Settings
 from bot.usecases.desk import Desk
-from bot.web import front, health, history, incident, sign_in
+from bot.web import api, explain, front, health, history, incident, sign_in, sizing
 from bot.web.access import gate
 from bot.web.asks import Asks
 from bot.web.door import DOOR, Door, Probe, Visible
@@ -41,10 +41,23 @@ PAGES = [
     web.post(f"/d/{ID}/outcome", incident.settle),
     web.post(f"/d/{ID}/undo", incident.undo),
     web.post(f"/d/{ID}/forget", incident.forget),
+    web.get("/size", sizing.form),
+    web.post("/size", sizing.ask),
+    web.get("/explain", explain.explain),
+    web.get("/explain/{topic}", explain.explain),
     web.get("/sign-in", sign_in.ask),
     web.get("/sign-in/slack", sign_in.leave),
     web.get("/sign-in/return", sign_in.come_back),
     web.post("/sign-out", sign_in.sign_out),
+]
+
+API = [
+    web.get("/api/v1/incidents", api.incidents),
+    web.get(f"/api/v1/incidents/{ID}", api.incident),
+    web.get("/api/v1/stats", api.stats),
+    web.get("/api/v1/explain/{topic}", api.explanation),
+    web.get("/api/v1/size", api.size),
+    web.get("/api/v1/openapi.json", api.openapi),
 ]
 
 
@@ -68,7 +81,7 @@ def build_app(
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
     app[DOOR] = Door(desk, settings, store, asks, meters, environment(), signing_key(settings), visible, probes, ungated)
-    app.add_routes([*UNGATED, *slack_routes, *PAGES, web.static("/static", HERE / "static")])
+    app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app
 

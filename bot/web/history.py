@@ -11,7 +11,10 @@ from bot.web.charts import bars
 from bot.web.door import door_of
 from bot.web.showing import page
 
-FILTERS = ("phase", "outcome", "model", "gpu", "version", "tp", "flag", "since")
+FILTERS = (
+    "phase", "outcome", "model", "family", "gpu", "engine", "version", "tp", "rank", "flag", "remedy", "error", "rule",
+    "verdict", "channel", "since", "until",
+)  # fmt: skip
 
 
 def asked(query: Mapping[str, str]) -> str:

@@ -111,9 +111,10 @@ class Tab:
         node = (await self.send("DOM.querySelector", nodeId=root, selector=selector))["nodeId"]
         await self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
-    async def picture(self, path: Path, whole: bool = True) -> None:
+    async def picture(self, whole: bool = True) -> bytes:
+        """The page as a PNG."""
         shot = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(shot["data"]))
+        return base64.b64decode(shot["data"])
 
     async def close(self) -> None:
         self._reader.cancel()

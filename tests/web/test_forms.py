@@ -3,11 +3,13 @@
 import gzip
 import io
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import aiohttp
 import pytest
 
 from bot.domain.incident import Contribution
+from bot.store.errors import StoreError
 from bot.usecases.reply import Unusable
 from bot.web import forms
 from bot.web.app import PAGES
@@ -224,12 +226,19 @@ async def test_a_use_case_that_refuses_is_quoted(serve: Serve, shelf: Shelf) -> 
     async def refuses(*args: object, **named: object) -> object:
         raise Unusable("That is a recipe for soup, not a log.")
 
-    browser = await serve(
-        asks=type(shelf.asks())(**{name: refuses for name in shelf.asks().__slots__ if name != "history"}, history=shelf.asks().history)
-    )
+    browser = await serve(asks=replace(shelf.asks(), diagnose=refuses))
     async with browser.post("/diagnose", data={"token": await browser.token(), "paste": LOG}) as answer:
         assert answer.status == 400
         assert "recipe for soup" in await answer.text()
+
+
+async def test_a_database_that_fails_is_a_sentence(serve: Serve, shelf: Shelf) -> None:
+    async def fails(*args: object, **named: object) -> object:
+        raise StoreError("The database is locked by another process: /data/oombot.db. Close it, or wait, and try again.")
+
+    async with (await serve(asks=replace(shelf.asks(), history=fails))).get("/") as answer:
+        assert answer.status == 503
+        assert "locked by another process" in await answer.text()
 
 
 async def test_a_compressed_log_is_read(browser: Browser, shelf: Shelf) -> None:

@@ -12,19 +12,21 @@ const say = (near, text) => {
   line.textContent = text;
 };
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    const text = button.parentElement.querySelector("code").textContent;
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Select and copy";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1600);
-  });
-}
+const showCopy = (within) => {
+  for (const button of within.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
+};
+showCopy(document);
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Select and copy";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1600);
+});
 
 for (const form of document.querySelectorAll("form.paste")) {
   const files = form.querySelector("input[type=file]");
@@ -65,6 +67,33 @@ if (target) {
     target.files = event.dataTransfer.files;
     target.closest("form").scrollIntoView({ block: "center" });
     target.closest("form").querySelector("button.go").focus();
+  });
+}
+
+// The sizing answer follows the form while it is filled in.
+const sizing = document.querySelector("[data-size-form]");
+if (sizing) {
+  const answer = document.getElementById("answer");
+  let timer = 0;
+  let newest = 0;
+  const follow = async () => {
+    const mine = ++newest;
+    answer.classList.add("busy");
+    try {
+      const reply = await fetch("/size?part=answer", { method: "POST", body: new URLSearchParams(new FormData(sizing)) });
+      const html = await reply.text();
+      if (mine === newest && (reply.ok || reply.status === 400)) {
+        answer.innerHTML = html;
+        showCopy(answer);
+      }
+    } finally {
+      if (mine === newest) answer.classList.remove("busy");
+    }
+  };
+  sizing.addEventListener("input", () => {
+    const asked = sizing.elements.model.value.trim() || sizing.elements.config.value.trim();
+    clearTimeout(timer);
+    if (asked) timer = setTimeout(follow, 450);
   });
 }
 

@@ -1,0 +1,23 @@
+"""What a phase, a term or an accounting means, with this team's own numbers where an incident is named."""
+
+from aiohttp import web
+
+from bot.usecases.reply import Unusable
+from bot.web.access import viewer_of
+from bot.web.door import door_of
+from bot.web.faults import Fault
+from bot.web.showing import page
+
+FIRST = "budget"
+
+
+async def explain(request: web.Request) -> web.Response:
+    """One topic, with the list of all."""
+    door = door_of(request)
+    topic = request.match_info.get("topic", FIRST)
+    incident = request.query.get("incident") or None
+    try:
+        reply = await door.asks.explain(door.desk, viewer_of(request), topic, incident)
+    except Unusable as unknown:
+        raise Fault(404, f"There is no topic “{topic[:60]}”", str(unknown)) from unknown
+    return page(request, "explain.html", told=reply.document, incident=incident)

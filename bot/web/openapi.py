@@ -1,0 +1,161 @@
+"""The API described for programs: OpenAPI 3.1, written by hand and held against the routes by a test."""
+
+from typing import Any
+
+from bot.web.history import FILTERS
+from bot.web.phrases import OUTCOME_SAID, PHASES
+from bot.web.sizing import COUNTS, OVERRIDES
+
+TEXT: dict[str, Any] = {"type": "string"}
+TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
+WHOLE: dict[str, Any] = {"type": "integer"}
+WHOLE_OR_NULL: dict[str, Any] = {"type": ["integer", "null"]}
+TALLY: dict[str, Any] = {"type": "object", "additionalProperties": WHOLE}
+PHASE: dict[str, Any] = {"type": "string", "enum": list(PHASES)}
+OUTCOME: dict[str, Any] = {"type": ["string", "null"], "enum": [*OUTCOME_SAID, None]}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list(of: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _query(name: str, says: str, schema: dict[str, Any] = TEXT) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": says, "schema": schema}
+
+
+def _path(name: str, says: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "description": says, "schema": TEXT}
+
+
+def _get(says: str, answer: str, parameters: list[dict[str, Any]], missing: bool = False) -> dict[str, Any]:
+    def gives(description: str, schema: str) -> dict[str, Any]:
+        return {"description": description, "content": {"application/json": {"schema": _ref(schema)}}}
+
+    responses = {"200": gives("The answer.", answer), "400": gives("The question cannot be used; the sentence says why.", "Error")}
+    responses["401"] = gives("The page is behind Sign in with Slack and there is no session.", "Error")
+    if missing:
+        responses["404"] = gives("There is none of that name that may be seen.", "Error")
+    return {"get": {"summary": says, "parameters": parameters, "responses": responses}}
+
+
+ROW = _object(
+    **dict.fromkeys(("id", "at"), TEXT),
+    verdict={"type": "string", "enum": ["certain", "likely", "open"]},
+    phase=PHASE,
+    outcome=OUTCOME,
+    erased={"type": "boolean"},
+    **dict.fromkeys(("rank", "gpu_count", "tp"), WHOLE_OR_NULL),
+    **dict.fromkeys(
+        ("engine", "engine_version", "model", "gpu", "flag", "direction", "value", "excerpt", "channel", "thread"), TEXT_OR_NULL
+    ),
+)
+
+CONTRIBUTION = _object(
+    number=WHOLE,
+    kind=TEXT,
+    **dict.fromkeys(("name", "author", "at", "text"), TEXT_OR_NULL),
+    truncated={"type": "boolean"},
+    redactions=WHOLE,
+)
+
+TRIAL = _object(
+    number=WHOLE,
+    change={"type": "object", "description": "A recommendation."},
+    outcome=OUTCOME,
+    **dict.fromkeys(("note", "by", "at"), TEXT_OR_NULL),
+)
+
+SCHEMAS: dict[str, Any] = {
+    "Error": _object(schema={"const": "oombot.error/1"}, error=TEXT),
+    "History": _object(
+        schema={"const": "oombot.history/1"},
+        query=TEXT,
+        count=WHOLE,
+        count_text={"type": "string", "description": "The count, or “10,000+”."},
+        rows=_list(ROW),
+        counts=_object(phase=TALLY, model=TALLY, gpu=TALLY, outcome=TALLY),
+        ignored=_list(TEXT),
+    ),
+    "Incident": _object(
+        schema={"const": "oombot.incident/1"},
+        id=TEXT,
+        at=TEXT,
+        erased={"type": "boolean"},
+        diagnosis={"type": "object", "description": "The diagnosis as “oombot diagnose --json” prints it: oombot.diagnosis/1."},
+        contributions=_list(CONTRIBUTION),
+        trials=_list(TRIAL),
+        similar=_list({"type": "object"}),
+    ),
+    "Stats": {"type": "object", "description": "As “oombot stats --json” prints it."},
+    "Explanation": _object(
+        schema={"const": "oombot.explanation/1"},
+        topic=TEXT,
+        title=TEXT,
+        paragraphs=_list(TEXT),
+        numbers=_list(_object(label=TEXT, value={})),
+        topics=_list(_object(id=TEXT, title=TEXT)),
+    ),
+    "Sizing": _object(
+        schema={"const": "oombot.sizing/1"},
+        fits={"type": ["boolean", "null"]},
+        why=TEXT,
+        limiting_rank=WHOLE_OR_NULL,
+        ranks=_list({"type": "object"}),
+        kv={"type": "object"},
+        demand={"type": "object"},
+        terms=_list({"type": "object"}),
+        assumptions=_list(TEXT),
+        engine_version=TEXT,
+        command=TEXT,
+    ),
+}
+
+SEARCH = 'The search syntax of “oombot history”: gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler".'
+SEARCHES = [
+    _query("q", SEARCH),
+    _query("phase", "Only this phase.", PHASE),
+    _query("outcome", "Only this outcome.", {"type": "string", "enum": list(OUTCOME_SAID)}),
+    *(_query(name, f"The field {name}: of the search syntax.") for name in FILTERS if name not in ("phase", "outcome")),
+    _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": 50, "default": 50}),
+]
+SIZES = [
+    _query("model", "A Hugging Face id."),
+    _query("gpu", "A GPU by any of its names, for example H100-80GB."),
+    _query("config", "A config.json inline, instead of a model."),
+    *(_query(name, "As the engine argument of that name.") for name in ("engine_version", "kv_cache_dtype", "quantization")),
+    _query("gpu_memory_utilization", "As the engine argument.", {"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+    *(_query(name, "As the engine argument of that name.", WHOLE) for name, _, _ in COUNTS),
+    *(_query(name, "An override in bytes.", WHOLE) for name, _, _ in OVERRIDES),
+    _query("enable_expert_parallel", "Any value switches it on."),
+]
+
+DOCUMENT: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "oombot",
+        "version": "1",
+        "description": "Read-only: what the pages show, as JSON. It sees what its reader may see: all of the local team on an open page, "
+        "else what the signed-in person may see in Slack.",
+    },
+    "paths": {
+        "/api/v1/incidents": _get("Past incidents, newest first, with counts.", "History", SEARCHES),
+        "/api/v1/incidents/{id}": _get("One incident whole.", "Incident", [_path("id", "For example D-0187.")], missing=True),
+        "/api/v1/stats": _get("What costs the team most, and what works.", "Stats", [_query("since", "For example 30d or 2026-11-01.")]),
+        "/api/v1/explain/{topic}": _get(
+            "A topic explained.",
+            "Explanation",
+            [_path("topic", "A topic's id."), _query("incident", "With the numbers of this one.")],
+            missing=True,
+        ),
+        "/api/v1/size": _get("Will it fit, and how much fits.", "Sizing", SIZES),
+    },
+    "components": {"schemas": SCHEMAS},
+}

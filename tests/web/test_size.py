@@ -1,0 +1,101 @@
+"""The sizing page, on the real arithmetic."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.usecases.reply import Reply
+from bot.usecases.size import size
+from bot.usecases.size_question import load_sizing
+from bot.web.sizing import EXAMPLE
+from tests.web.conftest import Browser, Serve, Shelf
+
+CONFIG = EXAMPLE.read_text()
+
+
+async def real(desk: Any, viewer: Any, question: Mapping[str, Any]) -> Reply:
+    return size(load_sizing(), question)
+
+
+@pytest.fixture
+async def sizer(serve: Serve, shelf: Shelf) -> Browser:
+    return await serve(asks=replace(shelf.asks(), size=real))
+
+
+async def test_what_is_no_number_is_named(sizer: Browser) -> None:
+    text = await sizer.text("/size?model=x&tensor_parallel_size=four", status=400)
+    assert "tensor_parallel_size is “four”: it takes a whole number" in text
+    assert 'value="four"' in text, "what was typed is still in its field"
+
+
+@pytest.mark.parametrize("value", ["1.5", "0", "-1", "nan", "lots"])
+async def test_a_utilization_that_cannot_be_is_named(sizer: Browser, value: str) -> None:
+    assert "gpu_memory_utilization is" in await sizer.text(f"/size?model=x&gpu_memory_utilization={value}", status=400)
+
+
+async def test_a_question_without_a_config_is_refused_in_a_sentence(sizer: Browser) -> None:
+    assert 'role="alert"' in await sizer.text("/size?gpu=H100-80GB", status=400)
+
+
+async def test_a_config_that_is_no_json_is_named(sizer: Browser) -> None:
+    async with sizer.post("/size", data={"token": await sizer.token("/size"), "config": "{'a': 1}"}) as answer:
+        assert answer.status == 400
+        assert "config.json is no JSON" in await answer.text()
+
+
+async def test_the_worked_example_gives_the_articles_figures(sizer: Browser) -> None:
+    text = await sizer.text("/size?example=worked")
+    rows = re.findall(r'<th scope="row"[^>]*>(\d)</th>(.*?)</tr>', text, re.S)
+    assert [row[0] for row in rows] == ["0", "1", "2", "3"]
+    assert re.findall(r">([\d.]+ GB)</td>", rows[0][1]) == ["80.00 GB", "73.60 GB", "17.50 GB", "10.00 GB", "46.10 GB", "6.40 GB"]
+    for figure in ("81,920 bytes a rank", "10,737,418,240 bytes a rank", "35,171 blocks of 16", "562,736 tokens", "4.29 at once"):
+        assert figure in text
+    assert "10,995,116,277,760 bytes" in text
+    assert "That is demand, not a reservation" in text
+
+
+async def test_a_question_about_a_named_model_becomes_an_address(sizer: Browser) -> None:
+    data = {"token": await sizer.token("/size"), "model": "acme/heron", "gpu": "H100", "max_model_len": "131,072", "config": " "}
+    async with sizer.post("/size", data=data, allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, "/size?model=acme%2Fheron&gpu=H100&max_model_len=131%2C072")
+
+
+async def test_the_answer_alone_is_given_to_the_pages_script(sizer: Browser) -> None:
+    data = {
+        "token": await sizer.token("/size"),
+        "config": CONFIG,
+        "gpu": "H100-80GB",
+        "tensor_parallel_size": "8",
+        "weights_bytes": "9,000,000,000",
+    }
+    async with sizer.post("/size?part=answer", data=data) as answer:
+        text = await answer.text()
+    assert "<html" not in text
+    assert "It fits" in text
+
+
+async def test_what_does_not_fit_says_so(sizer: Browser) -> None:
+    data = {"token": await sizer.token("/size"), "config": CONFIG, "gpu": "A100-40GB", "checkpoint_bytes": "140000000000"}
+    async with sizer.post("/size", data=data) as answer:
+        assert answer.status == 200, "an answer that is no is still an answer"
+        assert "It does not fit" in await answer.text()
+
+
+async def test_the_api_gives_the_same_document(sizer: Browser) -> None:
+    query = {
+        "config": CONFIG,
+        "tensor_parallel_size": "4",
+        "gpu_memory_bytes": "80000000000",
+        "checkpoint_bytes": "70000000000",
+        "other_bytes": "10000000000",
+        "gpu_memory_utilization": "0.92",
+        "max_model_len": "131072",
+        "max_num_seqs": "256",
+    }
+    async with sizer.get("/api/v1/size", params=query) as answer:
+        document = await answer.json()
+    assert document["schema"] == "oombot.sizing/1"
+    assert document["ranks"][0]["kv_pool_bytes"] == 46_100_000_000
