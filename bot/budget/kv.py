@@ -7,7 +7,7 @@ from typing import Literal
 from bot.budget.kv_state import state_bytes
 from bot.budget.placement import heads_per_rank
 from bot.domain.budget import CacheSettings
-from bot.domain.shape import Cache, Heads, Latent
+from bot.domain.shape import Cache, Heads, KimiDelta, Latent, State
 
 Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state"]
 FULL: frozenset[Kind] = frozenset({"full", "latent"})
@@ -77,8 +77,14 @@ def page_of(cache: Cache, tp: int, settings: CacheSettings, *, plain: bool = Fal
         return _heads_page(cache, tp, settings, plain)
     if isinstance(cache, Latent):
         return _latent_page(cache, settings)
-    payload = state_bytes(cache, tp, settings)
-    return Page("state", settings.block if settings.states != "running" else settings.max_model_len, payload, (type(cache).__name__,))
+    block = settings.max_model_len if settings.states == "running" else settings.block
+    return Page("state", block, state_bytes(cache, tp, settings), (state_kind(cache),))
+
+
+def state_kind(state: State) -> str:
+    """The name by which rules/accounting/planner.toml speaks of a kind of recurrent state."""
+    bounded = isinstance(state, KimiDelta) and state.bounded is not None
+    return f"{type(state).__name__} bounded" if bounded else type(state).__name__
 
 
 def _heads_page(cache: Heads, tp: int, settings: CacheSettings, plain: bool) -> Page:

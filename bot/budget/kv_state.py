@@ -20,7 +20,7 @@ def state_elements(state: State, tp: int, draft: int = 0) -> tuple[int, int]:
         case GatedDelta():
             channels = 2 * state.key_heads * state.key_dim + state.value_heads * state.value_dim
             return (state.kernel - 1 + draft) * (channels // tp), state.value_heads // tp * state.value_dim * state.key_dim
-        case KimiDelta(heads, head_dim, kernel):
+        case KimiDelta(heads=heads, head_dim=head_dim, kernel=kernel):
             return 3 * (kernel - 1 + draft) * (heads * head_dim // tp), heads // tp * head_dim * head_dim
         case Lightning(heads, head_dim):
             return 0, heads // tp * head_dim * head_dim

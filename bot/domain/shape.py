@@ -72,11 +72,15 @@ class GatedDelta:
 
 @dataclass(frozen=True, slots=True)
 class KimiDelta:
-    """Kimi delta attention: one matrix per head and a convolution over queries, keys and values."""
+    """Kimi delta attention: one matrix per head and a convolution over queries, keys and values.
+
+    `bounded`: the bound of its gate, where it has one; the engine reads prompts with another kernel then.
+    """
 
     heads: int
     head_dim: int
     kernel: int
+    bounded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +110,7 @@ class ModelShape:
     `layers`: the caches of each layer that has a place in the pipeline, in order; a layer without any is ().
     `kv_dtype`: how the checkpoint wants its KV cache kept, None when it does not say. `state_dtype`: the same for recurrent state.
     `packed`: pages of different sizes lie side by side in one pool. `fixed_block`: tokens per block when its kernel fixes them.
-    `state_chunk`: tokens that a kernel of recurrent state works on at once. `stated_length`: a longer context that the file allows.
-    `sparse`: an indexer picks the tokens that are attended. `shared_layers`: the last so many layers read the cache of earlier ones.
+    `state_chunk`: tokens that a kernel of recurrent state works on at once. `sparse`: an indexer picks the tokens that are attended. `shared_layers`: the last so many layers read the cache of earlier ones.
     """
 
     family: str
@@ -116,7 +119,7 @@ class ModelShape:
     heads: int
     hidden: int
     vocab: int
-    max_positions: int
+    max_positions: int | None
     dtype: str
     vocab_padding: int = 64
     intermediate: int = 0
@@ -130,7 +133,6 @@ class ModelShape:
     encoder_tokens: int = 0
     state_chunk: int = 0
     fixed_block: int = 0
-    stated_length: int = 0
     sparse: bool = False
     shared_layers: int = 0
 

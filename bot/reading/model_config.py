@@ -32,6 +32,8 @@ MAKERS: Mapping[str, type] = {
 }
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"heads": {"kv_heads": "kv_heads", "key_dim": "head_dim", "value_dim": "value_dim"}}
 """What a cache reads when its family does not say."""
+OPTIONAL = frozenset({"bounded"})
+"""What a cache may be without."""
 
 
 class UnknownArchitecture(ValueError):
@@ -68,7 +70,6 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
         encoder_tokens=config.get("encoder_tokens") or 0,
         fixed_block=family.traits.block,
         state_chunk=config.get("state_chunk") or 0,
-        stated_length=config.get("stated_length") or 0,
         sparse=family.traits.sparse,
         shared_layers=config.need(rule.shared) if rule.shared else 0,
     )
@@ -109,9 +110,15 @@ def _layers(config: Config, family: Family, rule: LayerRule) -> tuple[tuple[Cach
 def _cache(config: Config, said: Mapping[str, Any]) -> Cache:
     name = said["cache"]
     values = {**DEFAULTS.get(name, {}), **{key: value for key, value in said.items() if key != "cache"}}
-    read = {key: value if key == "element" or not isinstance(value, str) else config.need(value) for key, value in values.items()}
+    read = {key: _value(config, key, value) for key, value in values.items()}
     made: Cache = MAKERS[name](**read)
     return made
+
+
+def _value(config: Config, key: str, value: Any) -> Any:
+    if key == "element" or not isinstance(value, str):
+        return value
+    return config.get(value) if key in OPTIONAL else config.need(value)
 
 
 __all__ = ["Missing", "UnknownArchitecture", "read_shape", "resolve"]

@@ -72,7 +72,8 @@ def _mapped(rule: LayerRule, item: str, config: Config) -> str:
 def _every(rule: LayerRule, config: Config) -> list[str]:
     step = config.need(rule.every)
     at = step - 1 if rule.at is None else config.need(rule.at) if isinstance(rule.at, str) else rule.at
-    return [rule.nth if layer % step == at else rule.others for layer in range(config.need("layers"))]
+    first = config.need(rule.after) if rule.after else 0
+    return [rule.nth if layer < first or (layer - first) % step == at else rule.others for layer in range(config.need("layers"))]
 
 
 def _indices(rule: LayerRule, config: Config) -> list[str]:

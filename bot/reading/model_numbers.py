@@ -52,10 +52,12 @@ class Config:
         """The type of the weights as the file says; `float32` when it does not, as transformers takes it."""
         return str(self.raw("dtype") or self.raw("torch_dtype") or "float32").removeprefix("torch.")
 
-    def positions(self) -> int:
-        """The longest context that the engine derives: the least of all keys that limit it, stretched by rope scaling."""
-        limit = self.get("positions") or 2048
-        return stretched(limit, self.raw("rope_scaling") or self.raw("rope_parameters"), str(self.raw("model_type") or ""))
+    def positions(self) -> int | None:
+        """The longest context that the engine derives: what the file states, or the least of all keys that limit it, stretched by
+        rope scaling. None when nothing limits it.
+        """
+        limit = self.get("stated_positions") or self.get("positions")
+        return limit and stretched(limit, self.raw("rope_scaling") or self.raw("rope_parameters"), str(self.raw("model_type") or ""))
 
     def _read(self, field: Field) -> int | None:
         found = [value for value in map(self._number, field.keys) if value is not None]

@@ -20,7 +20,7 @@ CACHES: Mapping[str, frozenset[str]] = {
     "mamba1": frozenset({"inner", "state", "kernel"}),
     "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
     "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),
-    "kimi-delta": frozenset({"heads", "head_dim", "kernel"}),
+    "kimi-delta": frozenset({"heads", "head_dim", "kernel", "bounded"}),
     "lightning": frozenset({"heads", "head_dim"}),
     "short-convolution": frozenset({"width", "kernel"}),
 }
@@ -50,6 +50,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One reader of the layer pattern; exactly one of `all`, `list`, `letters`, `every`, `indices`, `below`, `blocks`.
 
     It is passed over when its key is missing, when a field in `when` has no value (or not the value said), or when one in `unless` has.
+    `after`: a field m for `every`; the first m layers are `nth`, and the counting starts behind them.
     `list`, `letters`: a key whose items `map` to kinds. `every`: a field n; layer i is `nth` where i mod n = `at` (default n − 1),
     else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
     `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
@@ -67,6 +68,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nth: str = ""
     others: str = ""
     at: int | str | None = None
+    after: str = ""
     last: str = ""
     first: int = 0
     shared: str = ""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 
+UNSTATED_LENGTH = 2048
+"""Tokens of context that the engine takes when neither the command nor config.json says any."""
 AUTO_LENGTH = (-1, "-1", "auto")
 
 
@@ -163,7 +166,7 @@ def _settings(
         packed_latents=shape.packed or (shape.sparse and resolved.startswith("fp8")),
         hybrid_manager=not _flag(question, "disable_hybrid_kv_cache_manager", False),
         blocks_override=integer(question, "num_gpu_blocks_override"),
-        encoder_tokens=shape.encoder_tokens,
+        encoder_tokens=max(shape.encoder_tokens, tokens),
     )
     block = _block(rules, question, shape, resolved, kv.block, version, planner, gpu)
     settings = replace(base, block=block)
@@ -175,7 +178,7 @@ def _settings(
 def _length(question: Mapping[str, Any], shape: ModelShape) -> int:
     value = question.get("max_model_len")
     if value is None or value in AUTO_LENGTH:
-        return shape.max_positions
+        return shape.max_positions or UNSTATED_LENGTH
     return _positive(question, "max_model_len")
 
 
@@ -206,12 +209,13 @@ def _block(
 
 
 def _multiple(shape: ModelShape, settings: CacheSettings, planner: PlannerRules) -> int:
-    delta = any(isinstance(cache, GatedDelta) for cache in shape.caches)
-    if delta and settings.states == "aligned":
-        return max(settings.block, planner.delta_multiple)
-    if settings.states == "every" and shape.state_chunk:
-        return max(settings.block, shape.state_chunk)
-    return settings.block
+    """Tokens that the block of a model with recurrent state is a multiple of."""
+    block = settings.block if planner.states_follow_block else planner.block_size
+    if shape.latent:
+        block = max(block, planner.latent_state_multiple)
+    if settings.states == "aligned" and any(isinstance(cache, GatedDelta) for cache in shape.states):
+        return lcm(block, planner.delta_multiple)
+    return lcm(block, shape.state_chunk or 1) if settings.states == "every" else block
 
 
 def _element(name: object, model_bytes: int) -> int:

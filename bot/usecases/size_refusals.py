@@ -57,6 +57,6 @@ def _context_refusals(asked: Asked) -> Iterable[str]:
 
 
 def _length_refusals(asked: Asked) -> Iterable[str]:
-    length, limit = asked.settings.max_model_len, max(asked.shape.max_positions, asked.shape.stated_length)
-    if length > limit:
+    length, limit = asked.settings.max_model_len, asked.shape.max_positions
+    if limit is not None and length > limit:
         yield f"max_model_len {length} is greater than the {limit} tokens that config.json allows"
