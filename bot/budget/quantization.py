@@ -45,7 +45,7 @@ class Storage:
 def tail(name: str) -> str:
     """The part of a module's name that every wrapper of the model leaves alone."""
     at = name.find("layers.")
-    if at >= 0 and (at == 0 or name[at - 1] == "."):
+    if at >= 0 and (at == 0 or name[at - 1] == ".") and "mtp" not in name[:at]:
         return name[at:]
     return name.removeprefix("model.")
 

@@ -1,10 +1,12 @@
 """Parameter and buffer bytes of every rank, by where each tensor is placed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import gcd
 
+from bot.budget.placement import stage_layers
 from bot.budget.quantization import Quantization, Storage
-from bot.domain.tensors import Experts, Grid, Linear, ModelTensors, Module, Plain, Table
+from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Plain, Stretch, Table, TensorGrid, Unplaceable
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +22,15 @@ class Weights:
     """`ranks` in order pp × TP + tp; `assumptions` in words."""
 
     ranks: tuple[RankWeights, ...]
+    stages: int
     basis: str
     assumptions: tuple[str, ...]
 
     @property
     def named(self) -> Mapping[str, int]:
         """Resident bytes as ppS_tpR."""
-        tensor_ranks = len(self.ranks) // max(1, self.stages)
+        tensor_ranks = len(self.ranks) // self.stages
         return {f"pp{i // tensor_ranks}_tp{i % tensor_ranks}": rank.resident for i, rank in enumerate(self.ranks)}
-
-    stages: int = 1
-
-
-def stage_layers(layers: int, stages: int) -> list[int]:
-    """How many layers each pipeline stage gets: evenly; what is left over goes to stages from the last but one backwards.
-
-    Source: vLLM distributed/utils.py get_pp_indices.
-    """
-    counts = [layers // stages] * stages
-    for back in range(layers % stages):
-        counts[-(back + 2) if stages > 1 else -1] += 1
-    return counts
 
 
 def padded_rows(rows: int, multiple: int) -> int:
@@ -48,10 +38,18 @@ def padded_rows(rows: int, multiple: int) -> int:
     return -(-rows // multiple) * multiple
 
 
+def finer(storage: Storage, intermediate: int) -> Storage:
+    """Blocks that do not divide an expert's dealt size are cut down to the largest that do. Seen in vLLM 0.32 and 0.33."""
+    if storage.block is None or intermediate % storage.block[0] == 0:
+        return storage
+    edge = gcd(intermediate, storage.block[0])
+    return replace(storage, block=(edge, edge))
+
+
 class _Scale:
     """One question's figures, each module of a kind computed once."""
 
-    def __init__(self, tensors: ModelTensors, quantization: Quantization, grid: Grid) -> None:
+    def __init__(self, tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> None:
         self.tensors, self.quantization, self.grid = tensors, quantization, grid
         self.tp = grid.tp if tensors.sharded else 1
         self.width = tensors.dtype_bytes
@@ -101,7 +99,7 @@ class _Scale:
             count = module.count // ranks + (1 if rank < module.count % ranks else 0)
             extra = 4 * module.count
         else:
-            intermediate = -(-intermediate // ranks) if ranks > 1 else intermediate
+            intermediate = max(-(-intermediate // ranks), module.least) if ranks > 1 else intermediate
             extra = 0
         hidden, merged = module.hidden, module.merged
         bias = (intermediate * merged + hidden) * self.width if module.bias else 0
@@ -111,6 +109,7 @@ class _Scale:
             intermediate = -(-intermediate // storage.pad) * storage.pad
         hidden = -(-hidden // storage.pad_hidden) * storage.pad_hidden
         bias = (intermediate * merged + hidden) * self.width if module.bias else 0
+        storage = finer(storage, intermediate)
         up = merged * storage.matrix(hidden, intermediate)
         down = storage.matrix(intermediate, hidden)
         orders = 4 * storage.expert_orders * (hidden + intermediate)
@@ -149,12 +148,23 @@ class _Scale:
         total = sum(self.layer(i, rank) for i in layers)
         for stretch in self.tensors.stretches:
             if self.stands(stretch.where, stage):
-                tp = 1 if stretch.encoder and self.grid.encoder_data else self.tp
+                tp = self.tower_ranks(stretch) if stretch.encoder else self.tp
                 total += sum(self.module(m, "", tp, rank) for m in stretch.modules)
         return total
 
+    def tower_ranks(self, stretch: Stretch) -> int:
+        """Ranks that share a tower: one when it is copied, as asked or because its heads cannot be dealt."""
+        if self.grid.encoder_data:
+            return 1
+        try:
+            for module in stretch.modules:
+                self.module(module, "", self.tp, 0)
+        except Unplaceable:
+            return 1
+        return self.tp
 
-def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: Grid) -> Weights:
+
+def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> Weights:
     """Bytes of every rank of one replica. Unplaceable when the engine itself could not deal the tensors out.
 
     An online-quantized model is loaded layer by layer; its peak is the resident sum plus one layer at full width.
@@ -162,19 +172,16 @@ def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: Gr
     scale = _Scale(tensors, quantization, grid)
     full = _Scale(tensors, Quantization(), grid) if quantization.online else None
     ranks: list[RankWeights] = []
-    start = 0
-    for stage, count in enumerate(stage_layers(len(tensors.layers), grid.pp)):
-        layers = range(start, start + count)
-        start += count
+    for stage, layers in enumerate(stage_layers(len(tensors.layers), grid.pp)):
         uneven = grid.experts_parallel and any(isinstance(m, Experts) and m.count % grid.expert_ranks for ms in tensors.layers for m in ms)
         one = [scale.rank(stage, layers, r) for r in range(grid.tp if uneven else 1)]
         extra = max((full.layer(i, 0) for i in layers), default=0) if full else 0
         both = [RankWeights(bytes_, bytes_ + extra) for bytes_ in one]
         ranks += both if uneven else both * grid.tp
-    return Weights(tuple(ranks), tensors.basis, tuple(_assumptions(tensors, quantization, grid)), grid.pp)
+    return Weights(tuple(ranks), grid.pp, tensors.basis, tuple(_assumptions(tensors, quantization, grid)))
 
 
-def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: Grid) -> Sequence[str]:
+def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> Sequence[str]:
     said = [f"weights {tensors.basis}, {quantization.title}", *tensors.notes]
     if not tensors.sharded and grid.tp > 1:
         said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")

@@ -12,7 +12,7 @@ class Unplaceable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class TensorGrid:
     """`experts_parallel` deals whole experts to tp × dp ranks; `encoder_data` copies vision and audio towers to every rank."""
 
     tp: int = 1
@@ -29,11 +29,15 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`units` pieces of `size` elements. split: dealt evenly; whole: copied to each rank; heads: dealt, at least one each."""
+    """`units` pieces of `size` elements. split: dealt evenly; whole: copied to each rank; heads: dealt, at least one each.
+
+    With a `block`, whole blocks of that many units are dealt, the last ranks' being padding.
+    """
 
     units: int
     size: int = 1
     spread: Spread = "split"
+    block: int = 1
 
     def on(self, ranks: int, what: str) -> int:
         """Elements on one of `ranks` ranks; Unplaceable when they cannot be dealt evenly."""
@@ -43,6 +47,8 @@ class Part:
             if ranks % self.units:
                 raise Unplaceable(f"{what}: {self.units} heads can be copied evenly to a multiple of {self.units} ranks, not to {ranks}")
             return self.size
+        if self.block > 1:
+            return -(-(self.units // self.block) // ranks) * self.block * self.size
         if self.units % ranks:
             raise Unplaceable(f"{what}: {self.units} is not divisible by {ranks} ranks")
         return self.units // ranks * self.size
@@ -66,7 +72,10 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """`count` experts of one layer: `merged` matrices hidden → intermediate (2 when gated) and one back; not their router."""
+    """`count` experts of one layer: `merged` matrices hidden → intermediate (2 when gated) and one back; not their router.
+
+    `least`: the smallest intermediate size that a rank holds, padded up to it.
+    """
 
     name: str
     count: int
@@ -74,6 +83,7 @@ class Experts:
     intermediate: int
     merged: int = 2
     bias: bool = False
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bot.domain.tensors import ModelTensors, Module, Plain, Stretch, Table, whole
+from bot.domain.tensors import ModelTensors, Module, Part, Plain, Stretch, Table, whole
 from bot.reading import tensor_blocks as blocks
 from bot.reading.tensor_fields import Fields
 from bot.reading.towers import tower
@@ -11,36 +11,62 @@ from bot.reading.towers import tower
 Modules = tuple[Module, ...]
 MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention": blocks.grouped,
+    "attention-without-kv": lambda f: blocks.grouped(f, shared_cache=True),
+    "attention-global": blocks.wide_heads,
+    "attention-window": blocks.window_heads,
+    "attention-indexed": blocks.indexed,
+    "attention+mamba2": lambda f: (*blocks.grouped(f), *blocks.mamba2(f)),
+    "attention+cross": lambda f: (*blocks.grouped(f), *blocks.grouped(f), blocks.vector(0)),
     "latent": blocks.latent,
+    "compressed-latent": lambda f: blocks.compressed_latent(f, 128),
+    "compressed-latent-4": lambda f: blocks.compressed_latent(f, 4),
+    "window-latent": lambda f: blocks.compressed_latent(f, 1),
     "mamba1": blocks.mamba1,
     "mamba2": blocks.mamba2,
     "gated-delta": blocks.gated_delta,
+    "kimi-delta": blocks.kimi_delta,
+    "lightning": blocks.lightning,
     "conv": blocks.short_conv,
-    "attention+mamba2": lambda f: (*blocks.grouped(f), *blocks.mamba2(f)),
     "none": lambda f: (),
 }
-FEEDS: Mapping[str, Callable[[Fields], Modules]] = {"dense": blocks.feed_forward, "experts": blocks.mixture, "none": lambda f: ()}
+"""What may mix tokens in a layer: the closed set that a family's `mixers` may name."""
+FEEDS: Mapping[str, Callable[[Fields], Modules]] = {
+    "dense": blocks.feed_forward,
+    "experts": blocks.mixture,
+    "hashed-experts": blocks.hashed_mixture,
+    "none": lambda f: (),
+}
+"""What may feed forward in a layer."""
+EXTRAS: Mapping[str, Callable[[Fields], Modules]] = {
+    "laurel": blocks.laurel,
+    "per-layer-inputs": blocks.per_layer_inputs,
+    "hyper-connections": blocks.hyper_connections,
+}
+"""What else may stand in every layer."""
 DTYPES = {"float32": 4, "float": 4, "bfloat16": 2, "float16": 2, "half": 2}
 
 
 def read_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str = "auto") -> ModelTensors:
-    """All tensors of one model. `rules`: the family's file, its [weights] already narrowed to one engine version.
+    """All tensors of one model. `rules`: the family's [weights], narrowed to one engine version, GPU and architecture.
 
     MissingField when a field that decides is absent.
     """
     f = Fields(config, rules)
-    layers = f.find("layers")
-    mixers, feeds = mixer_kinds(f, layers), feed_kinds(f, layers)
-    made: dict[tuple[str, str], Modules] = {}
-    for kind in zip(mixers, feeds, strict=True):
+    layers = layer_count(f)
+    kinds = list(zip(mixer_kinds(f, layers), feed_kinds(f, layers), indexer_kinds(f, layers), strict=True))
+    made: dict[tuple[str, str, bool], Modules] = {}
+    for kind in kinds:
         if kind not in made:
             made[kind] = layer(f, *kind)
-    return ModelTensors(
-        tuple(made[kind] for kind in zip(mixers, feeds, strict=True)),
-        tuple(ends(f)),
-        dtype_bytes(f, dtype),
-        bool(f.rule("sharded", True)),
-    )
+    stack = named_blocks(f) if f.rule("blocks", "") else tuple(made[kind] for kind in kinds)
+    return ModelTensors(stack, tuple(ends(f)), dtype_bytes(f, dtype), bool(f.rule("sharded", True)))
+
+
+def layer_count(f: Fields) -> int:
+    """Layers as the file counts them, else as many as its pattern lists."""
+    reader = f.rule("mixers", {})
+    listed = f.raw(reader.get("list", "")) or f.raw(reader.get("letters", ""))
+    return f.find("layers", len(listed) if listed else None)
 
 
 def dtype_bytes(f: Fields, dtype: str) -> int:
@@ -50,12 +76,52 @@ def dtype_bytes(f: Fields, dtype: str) -> int:
     return DTYPES.get(dtype, 2)
 
 
-def layer(f: Fields, mixer: str, feed: str) -> Modules:
+def layer(f: Fields, mixer: str, feed: str, indexed: bool) -> Modules:
     """One decoder layer: what mixes tokens, what feeds forward, and the norms around them."""
-    hidden = f.find("hidden")
     norms = int(f.rule("norms", 2)) * (2 if f.rule("norm_bias", False) else 1)
-    extra = blocks.indexer(f) if mixer == "latent" and f.raw("index_n_heads") else ()
-    return (*MIXERS[mixer](f), *extra, *FEEDS[feed](f), blocks.vector(norms * hidden))
+    extras = [module for name in f.rule("extras", ()) for module in EXTRAS[name](f)]
+    index = blocks.indexer(f) if indexed else ()
+    return (*MIXERS[mixer](f), *index, *FEEDS[feed](f), *extras, blocks.vector(norms * f.find("hidden")))
+
+
+def indexer_kinds(f: Fields, layers: int) -> list[bool]:
+    """Which layers have an indexer of their own: all that the file gives one, unless it lists those that share another's."""
+    if not f.raw("index_n_heads") or f.rule("mixers", {}).get("all") != "latent":
+        return [False] * layers
+    kinds = pattern(f, f.rule("indexers", {}), layers)
+    return [kind == "indexer" for kind in kinds] if kinds else [True] * layers
+
+
+def named_blocks(f: Fields) -> tuple[Modules, ...]:
+    """Nemotron-NAS: each layer says itself what attention and feed-forward it has, if any."""
+    hidden, heads = f.find("hidden"), f.find("heads")
+    made: dict[tuple[int, int, bool, bool], Modules] = {}
+    stack = []
+    for block in f.raw(f.rule("blocks")):
+        attention, feed = block["attention"], block["ffn"]
+        group = int(attention.get("n_heads_in_group") or 0)
+        width = nas_width(feed, hidden)
+        key = (group, width, bool(attention.get("replace_with_linear")), bool(feed.get("replace_with_linear")))
+        if key not in made:
+            mixer: Modules = blocks.grouped(f, kv=heads // group) if group else ()
+            mixer = (blocks.copied("self_attn.linear_attn", hidden, hidden),) if key[2] else mixer
+            dense: Modules = blocks.feed_forward(f, width) if width else ()
+            dense = (blocks.copied("mlp.linear_mlp", hidden, hidden),) if key[3] else dense
+            made[key] = (*mixer, *dense, blocks.vector((bool(mixer) + bool(dense)) * hidden))
+        stack.append(made[key])
+    return tuple(stack)
+
+
+def nas_width(feed: Mapping[str, Any], hidden: int) -> int:
+    """Intermediate size of one block: the multiple of 256 at or above 2/3 of `ffn_mult` × hidden; 0 for none.
+
+    Source: vLLM models/nemotron_nas.py.
+    """
+    if feed.get("no_op") or feed.get("replace_with_linear"):
+        return 0
+    if feed.get("intermediate_size"):
+        return int(feed["intermediate_size"])
+    return -(-int(2 * float(feed["ffn_mult"]) * hidden / 3) // 256) * 256
 
 
 def mixer_kinds(f: Fields, layers: int) -> list[str]:
@@ -77,6 +143,15 @@ def pattern(f: Fields, reader: Mapping[str, Any], layers: int) -> list[str] | No
         every = int(f.raw(reader["every"], reader.get("default")))
         offset = int(f.raw(reader.get("offset", ""), every - 1))
         return [reader["then"] if i % every == offset else reader["else"] for i in range(layers)]
+    if "below" in reader and (f.raw(reader["below"]) is not None or "default" in reader):
+        first = int(f.raw(reader["below"], reader.get("default")))
+        return [reader["then"] if i < first else reader["else"] for i in range(layers)]
+    if "last" in reader and (f.raw(reader["last"]) is not None or "default" in reader):
+        last = layers - int(f.raw(reader["last"], reader.get("default")))
+        return [reader["then"] if i >= last else reader["else"] for i in range(layers)]
+    if "ones" in reader and f.raw(reader["ones"]):
+        within = f.raw(reader["ones"])
+        return [reader["then"] if i + 1 in within else reader["else"] for i in range(layers)]
     indices = f.raw(reader.get("indices", ""))
     if isinstance(indices, list):
         return [reader["then"] if i in indices else reader["else"] for i in range(layers)]
@@ -126,43 +201,74 @@ def _enumerated(value: Any) -> set[int] | None:
 
 
 def ends(f: Fields) -> list[Stretch]:
-    """What stands before and after the layers: embeddings, positions, final norm, output table."""
+    """What stands before and after the layers: embeddings, positions, final norm, output table, towers."""
     hidden, vocab = f.find("hidden"), f.find("vocab")
-    table = Table("embed_tokens", vocab, hidden, "whole" if f.rule("embedding", "split") == "whole" else "split")
+    table = Table("embed_tokens", vocab, hidden, "whole" if f.rule("embedding_whole", False) else "split")
     tied = bool(f.raw("tie_word_embeddings", f.rule("tied", False)))
-    first: list[Module] = [table]
-    if f.rule("positions", "rope") == "learned":
-        first.append(Plain((whole(f.find("positions") + int(f.rule("positions_extra", 0))), whole(hidden)), name="positions"))
+    everywhere = bool(f.rule("embeddings_everywhere", False))
     final = blocks.vector(hidden * (2 if f.rule("norm_bias", False) else 1) * int(f.rule("final_norms", 1)))
-    head = Table("lm_head", vocab, hidden, head=True)
-    copies = f.rule("embeddings_everywhere", False)
     stretches = [
-        Stretch("every" if copies else "first", tuple(first)),
-        Stretch("last", (final,)),
+        Stretch("every" if everywhere else "first", (table, *before(f))),
+        Stretch("last", (final, *after(f))),
         Stretch("every", tuple(rotary(f))),
         Stretch(f.rule("tower_stages", "every"), tuple(tower(f)), encoder=True),
     ]
-    if tied:
-        return [*stretches, Stretch("last of several", (table,))]
-    return [*stretches, Stretch("every" if copies else "last", (head,))]
+    if not tied:
+        stretches.append(Stretch("every" if everywhere else "last", (Table("lm_head", vocab, hidden, head=True),)))
+    if (tied or f.rule("embedding_last", False)) and not everywhere:
+        stretches.append(Stretch("last of several", (table,)))
+    return stretches
+
+
+def before(f: Fields) -> list[Module]:
+    """Learned positions, token types, per-layer embeddings, residual streams: whatever else the first stage holds."""
+    hidden = f.find("hidden")
+    made: list[Module] = []
+    if f.rule("positions", "rope") == "learned":
+        made.append(blocks.vector((f.find("positions") + int(f.rule("positions_extra", 0))) * hidden))
+    if f.raw("type_vocab_size"):
+        made.append(blocks.vector(int(f.raw("type_vocab_size")) * hidden))
+    width = int(f.raw("hidden_size_per_layer_input", 0))
+    if width and "per-layer-inputs" in f.rule("extras", ()):
+        every = width * f.find("layers")
+        made.append(Table("embed_tokens_per_layer", int(f.raw("vocab_size_per_layer_input", f.find("vocab"))), every))
+        made += [blocks.column(("per_layer_model_projection",), hidden, Part(every)), blocks.vector(width)]
+    if "laurel" in f.rule("extras", ()):
+        made += [blocks.column(("altup_projections",), hidden, Part(hidden))] * (2 * (int(f.raw("altup_num_inputs", 4)) - 1))
+    return made
+
+
+def after(f: Fields) -> list[Module]:
+    """What else the last stage holds: the mixing of residual streams into one."""
+    if "hyper-connections" not in f.rule("extras", ()):
+        return []
+    streams = int(f.raw("hc_mult", 4))
+    return [blocks.vector(streams * streams * f.find("hidden") + streams + 1, 4)]
 
 
 def rotary(f: Fields) -> list[Plain]:
     """The tables of rotary positions, each shared by all layers of a stage that turn alike."""
     if f.rule("positions", "rope") != "rope" or not f.rule("rotary_table", True):
         return []
-    dims = [int(f.raw(key)) for key in f.rule("rotary_dims", [])] or [int(f.raw("qk_rope_head_dim") or blocks.head_dim(f))]
-    return [Plain((whole(rotary_rows(f)), whole(int(dim * partial(f)))), f.rule("rotary_bytes"), "rotary positions") for dim in dims]
+    rows, whole_heads = rotary_rows(f), bool(f.rule("rotary_whole", False))
+    told = [int(f.raw(key)) for key in f.rule("rotary_dims", [])]
+    if told:
+        dims = [dim if whole_heads else int(dim * partial(f)) for dim in told]
+    else:
+        dims = [int(f.raw("qk_rope_head_dim") or f.raw("rotary_dim") or blocks.head_dim(f) * partial(f))]
+    return [Plain((whole(rows), whole(dim)), f.rule("rotary_bytes"), "rotary positions") for dim in dims]
 
 
 def rotary_rows(f: Fields) -> int:
     """Positions in the table: the model's own limit, stretched by YaRN; four times for sections of several axes in one table."""
     scaling = f.raw("rope_scaling") or f.raw("rope_parameters") or {}
-    positions = f.find("positions", 2048)
+    positions = int(f.raw(f.rule("positions_key", ""), 0)) or f.find("positions", 2048)
     if (scaling.get("rope_type") or scaling.get("type")) == "yarn":
         positions = int(int(scaling.get("original_max_position_embeddings") or positions) * float(scaling.get("factor", 1)))
     if scaling.get("mrope_section"):
-        return positions * int(f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else f.rule("rotary_sections_times", 4))
+        return positions * int(
+            f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else f.rule("rotary_sections_times", 4)
+        )
     return positions
 
 

@@ -1,6 +1,6 @@
 """A checkpoint's quantization settings, or the --quantization argument, as the storage of each module."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,22 @@ ONLINE: Mapping[str, tuple[Storage | None, Storage | None]] = {
 """What `--quantization` makes of a checkpoint that is not quantized: (linear layers, experts)."""
 
 
+MODELOPT: Mapping[str, Storage] = {
+    "FP8": E4M3_STATIC,
+    "FP8_PB_WO": FP8_BLOCK,
+    "FP8_PER_CHANNEL_PER_TOKEN": FP8_CHANNEL,
+    "NVFP4": NVFP4,
+    "W4A16_NVFP4": NVFP4,
+    "NVFP4_AWQ": NVFP4,
+    "MXFP8": MXFP8,
+    "MXFP4": MXFP4,
+    "W4A8_MXFP4_FP8": MXFP4,
+    "W4A8_AWQ": Storage("W4A8, 128 a group", bits=4, group=128, scalars=2),
+    "W4A16_AWQ": Storage("W4A16, 128 a group", bits=4, group=128),
+}
+"""ModelOpt's algorithms."""
+
+
 class UnknownQuantization(ValueError):
     """A quantization method that we cannot turn into bytes; the message names it."""
 
@@ -58,8 +74,13 @@ def read_quantization(
 def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization:
     """The same with what the family, the engine version and the GPU's kernels add to stored experts: padding, index vectors."""
     experts = quantization.experts
+    if rules.get("expert_storage") == "fp4" and experts is not None:
+        experts = MXFP4
     if experts is None:
         return quantization
+    linear = quantization.linear
+    if linear and linear.block:
+        linear = replace(linear, scale_bytes=int(rules.get("block_scale_bytes", 4)))
     packed = experts.group is not None and experts.scale_bytes == 2
     experts = replace(
         experts,
@@ -68,7 +89,7 @@ def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization
         pad_hidden=int(rules.get("experts_pad_hidden", 1)),
         expert_orders=int(rules.get("packed_expert_orders", 0)) if packed else 0,
     )
-    return replace(quantization, experts=experts)
+    return replace(quantization, linear=linear, experts=experts)
 
 
 def _nested(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -84,15 +105,11 @@ def _checkpoint(settings: Mapping[str, Any]) -> Quantization:
     if isinstance(inner, Mapping):
         settings = {**settings, **inner}
     method = str(settings.get("quant_method") or "").lower().replace("_", "-")
-    if method.startswith("modelopt") or settings.get("quant_algo"):
+    if method.startswith("modelopt") or (settings.get("quant_algo") and method != "fp8"):
         return _modelopt(settings)
-    readers = {
-        "fp8": _fp8, "awq": _awq, "awq-marlin": _awq, "gptq": _gptq, "gptq-marlin": _gptq, "auto-round": _gptq, "compressed-tensors": _compressed,
-        "mxfp4": _mxfp4, "gpt-oss-mxfp4": _mxfp4, "bitsandbytes": _bitsandbytes, "fbgemm-fp8": _fbgemm, "int8": _bitsandbytes,
-    }  # fmt: skip
-    if method not in readers:
+    if method not in READERS:
         raise UnknownQuantization(f"quant_method {method or '(missing)'}: we do not know how many bytes it stores; give --weights-bytes")
-    return readers[method](settings)
+    return READERS[method](settings)
 
 
 def _skipped(settings: Mapping[str, Any]) -> Names:
@@ -106,11 +123,17 @@ def _fp8(settings: Mapping[str, Any]) -> Quantization:
         storage = Storage(f"FP8, blocks of {block[0]} × {block[1]}", bits=8, block=(block[0], block[1]), scale_bytes=4)
     else:
         storage = E4M3_STATIC if settings.get("activation_scheme") == "static" else E4M3_TENSOR
-    return Quantization(storage.title, storage, storage, _skipped(settings))
+    # a mixed checkpoint names apart what is not FP8; its `ignore` speaks of that other part
+    assigned = _assigned(settings.get("quantized_layers") or {})
+    skipped = _skipped({key: value for key, value in settings.items() if key != "ignore"} if assigned else settings)
+    return Quantization(storage.title, storage, storage, skipped, assigned)
 
 
 def _awq(settings: Mapping[str, Any]) -> Quantization:
-    bits, group = int(settings.get("bits") or settings.get("w_bit") or 4), int(settings.get("group_size") or settings.get("q_group_size") or 128)
+    bits, group = (
+        int(settings.get("bits") or settings.get("w_bit") or 4),
+        int(settings.get("group_size") or settings.get("q_group_size") or 128),
+    )
     storage = Storage(f"AWQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=bits)
     return Quantization(storage.title, storage, storage, _skipped(settings))
 
@@ -149,14 +172,9 @@ def _modelopt(settings: Mapping[str, Any]) -> Quantization:
 
 
 def _modelopt_storage(algo: str, group: int | None = None) -> Storage:
-    known = {
-        "FP8": E4M3_STATIC, "NVFP4": NVFP4, "W4A16_NVFP4": NVFP4, "NVFP4_AWQ": NVFP4, "MXFP8": MXFP8, "FP8_PB_WO": FP8_BLOCK,
-        "FP8_PER_CHANNEL_PER_TOKEN": FP8_CHANNEL, "MXFP4": MXFP4, "W4A8_MXFP4_FP8": MXFP4,
-        "W4A8_AWQ": Storage("W4A8, 128 a group", bits=4, group=128, scalars=2), "W4A16_AWQ": Storage("W4A16, 128 a group", bits=4, group=128),
-    }  # fmt: skip
-    if algo not in known:
+    if algo not in MODELOPT:
         raise UnknownQuantization(f"modelopt quant_algo {algo}: we do not know how many bytes it stores; give --weights-bytes")
-    return known[algo]
+    return MODELOPT[algo]
 
 
 def _assigned(layers: Mapping[str, Any]) -> Mapping[str, Storage]:
@@ -204,3 +222,19 @@ def _group(group: Mapping[str, Any], format_: str) -> Storage:
         mx = kind == "float" and size == 32
         return Storage(title, bits=bits, group=int(size or 128), scale_bytes=1 if mx else 2, zero_bits=zero, orders=orders)
     return Storage(title, bits=bits, scalars=1 + static)
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Quantization]] = {
+    "fp8": _fp8,
+    "awq": _awq,
+    "awq-marlin": _awq,
+    "gptq": _gptq,
+    "gptq-marlin": _gptq,
+    "auto-round": _gptq,
+    "compressed-tensors": _compressed,
+    "mxfp4": _mxfp4,
+    "gpt-oss-mxfp4": _mxfp4,
+    "bitsandbytes": _bitsandbytes,
+    "fbgemm-fp8": _fbgemm,
+}
+"""What reads which `quant_method`."""

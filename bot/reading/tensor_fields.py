@@ -38,7 +38,11 @@ class Fields:
         self.defaults: Mapping[str, Any] = weights.get("defaults") or {}
 
     def raw(self, key: str, default: Any = None) -> Any:
-        """A key as the file writes it; null counts as absent."""
+        """A key as the file writes it, dotted for a table within; null counts as absent."""
+        if "." in key:
+            table, _, inner = key.partition(".")
+            found = self.raw(table)
+            return found.get(inner, default) if isinstance(found, Mapping) else default
         value = self.text.get(key)
         if value is None:
             value = self.config.get(key)

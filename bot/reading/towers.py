@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.domain.tensors import Linear, Module, Part, Plain, Table, whole
+from bot.domain.tensors import Linear, Module, Part, Plain, whole
 from bot.reading.tensor_blocks import vector
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, MissingField
 
 Modules = list[Module]
 
@@ -19,16 +19,19 @@ def tower(f: Fields) -> Modules:
 
 
 class Sizes:
-    """A tower's own table in config.json over the family's defaults for it."""
+    """A tower's own table in config.json over the family's defaults for it; called with the names that a size may have."""
 
     def __init__(self, f: Fields, key: str) -> None:
-        told = f.config.get(key)
+        told = f.config.get(key) or f.raw(f"thinker_config.{key}")
         self.table: Mapping[str, Any] = {**f.rules.get(f"{key}_defaults", {}), **(told if isinstance(told, Mapping) else {})}
 
     def __call__(self, *keys: str, default: Any = None) -> Any:
+        """The first of `keys` that has a value, else the default; MissingField when there is neither."""
         for key in keys:
             if self.table.get(key) is not None:
                 return self.table[key]
+        if default is None:
+            raise MissingField(f"the tower's config has no {' / '.join(keys)}: add it, or give --weights-bytes")
         return default
 
 
@@ -47,16 +50,17 @@ def full(inputs: int, outputs: int, bias: bool = True) -> Linear:
     return Linear(("tower",), whole(inputs), (whole(outputs),), bias, False)
 
 
-def blocks(depth: int, hidden: int, heads: int, intermediate: int, *, gated: bool = False, bias: bool = True, norm: int = 4, mlp_bias: bool | None = None) -> Modules:
-    """`depth` transformer blocks; `norm` vectors of the hidden size each (4: two layer norms with bias)."""
-    mlp_bias = bias if mlp_bias is None else mlp_bias
-    head = Part(heads, hidden // heads)
+def blocks(
+    depth: int, hidden: int, heads: int, intermediate: int, *, gated: bool = False, bias: bool = True, norm: int = 4, inner: int = 0
+) -> Modules:
+    """`depth` transformer blocks; `norm` vectors of the hidden size each (4: two layer norms with bias); `inner`: width of all heads."""
+    head = Part(heads, (inner or hidden) // heads)
     ups = [Part(intermediate)] * (2 if gated else 1)
     one: Modules = [
         wide(hidden, head, head, head, bias=bias),
         back(head, hidden, bias),
-        wide(hidden, *ups, bias=mlp_bias),
-        back(Part(intermediate), hidden, mlp_bias),
+        wide(hidden, *ups, bias=bias),
+        back(Part(intermediate), hidden, bias),
         vector(norm * hidden),
     ]
     return one * depth
@@ -68,12 +72,12 @@ def patches(pixels: int, hidden: int, bias: bool = True) -> Plain:
 
 
 def siglip(f: Fields) -> Modules:
-    """SigLIP: positions dealt like a vocabulary, a last norm. Source: vLLM models/siglip.py."""
+    """SigLIP: positions in full on each rank, a last norm. Source: vLLM models/siglip.py."""
     v = Sizes(f, "vision_config")
     hidden, patch, image = int(v("hidden_size")), int(v("patch_size")), int(v("image_size"))
     return [
         patches(3 * patch * patch, hidden),
-        Table("positions", (image // patch) ** 2, hidden),
+        vector((image // patch) ** 2 * hidden),
         *blocks(int(v("num_hidden_layers")), hidden, int(v("num_attention_heads")), int(v("intermediate_size"))),
         vector(2 * hidden),
     ]
@@ -155,18 +159,15 @@ def moonvit(f: Fields) -> Modules:
     hidden, heads = int(v("vt_hidden_size", "hidden_size")), int(v("vt_num_attention_heads", "num_attention_heads"))
     patch, merge = int(v("patch_size")), v("merge_kernel_size", default=(2, 2))
     merged = hidden * int(merge[0]) * int(merge[1])
-    linear_bias, attention_bias = bool(v("linear_bias", default=True)), bool(v("attn_bias", default=True))
+    depth, intermediate = int(v("vt_num_hidden_layers", "num_hidden_layers")), int(v("vt_intermediate_size", "intermediate_size"))
     return [
         patches(3 * patch * patch, hidden),
         vector(int(v("init_pos_emb_height")) * int(v("init_pos_emb_width")) * hidden),
-        *blocks(
-            int(v("vt_num_hidden_layers", "num_hidden_layers")), hidden, heads, int(v("vt_intermediate_size", "intermediate_size")),
-            bias=attention_bias, mlp_bias=linear_bias,
-        ),
+        *blocks(depth, hidden, heads, intermediate, bias=bool(v("attn_bias", default=True)), inner=int(v("qkv_hidden_size", default=0))),
         vector(4 * hidden),
         full(merged, merged),
         full(merged, f.find("hidden")),
-    ]  # fmt: skip
+    ]
 
 
 def plain_vision(f: Fields) -> Modules:
@@ -224,6 +225,31 @@ def whisper_encoder(f: Fields) -> Modules:
     ]  # fmt: skip
 
 
+def glm_vision(f: Fields) -> Modules:
+    """GLM-4.1V's tower: gated, RMS norms, a convolution that merges, a gated merger. Source: vLLM models/glm4_1v.py."""
+    v = Sizes(f, "vision_config")
+    hidden, out, patch, merge = int(v("hidden_size")), int(v("out_hidden_size")), int(v("patch_size")), int(v("spatial_merge_size"))
+    inner = int(v("intermediate_size"))
+    width = int(v("out_hidden_size"))
+    return [
+        patches(3 * int(v("temporal_patch_size")) * patch * patch, hidden),
+        vector((int(v("image_size")) // patch) ** 2 * hidden),
+        *blocks(int(v("depth")), hidden, int(v("num_heads")), width, gated=True, bias=False, norm=2),
+        vector(4 * hidden),
+        vector(merge * merge * hidden * out + out),
+        wide(out, Part(out), bias=False),
+        wide(out, Part(inner), Part(inner), bias=False),
+        back(Part(inner), out, bias=False),
+        vector(2 * out),
+    ]
+
+
+def qwen_audio(f: Fields) -> Modules:
+    """The audio tower of Qwen's omni models: Whisper's encoder and a projection. Source: vLLM models/qwen2_5_omni_thinker.py."""
+    a = Sizes(f, "audio_config")
+    return [*whisper_encoder(f), full(int(a("d_model")), int(a("output_dim", default=f.find("hidden"))))]
+
+
 TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "siglip": siglip,
     "gemma3-projector": gemma3_projector,
@@ -235,5 +261,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "vision": plain_vision,
     "gemma4-vision": gemma4_vision,
     "whisper-encoder": whisper_encoder,
+    "qwen-audio": qwen_audio,
+    "glm-vision": glm_vision,
 }
 """The closed set of towers that a family's `towers` may name."""

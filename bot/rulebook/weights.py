@@ -1,10 +1,38 @@
 """The [weights] tables of rules/models/*.toml: how each family's tensors are made and placed, per engine version."""
 
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+GENERAL = "any.toml"
+"""The file with what holds for every family."""
+CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
+"""Keys of a change that say when it holds; the others are what it changes."""
+OPTIONS = frozenset({
+    "attention_name", "block_scale_bytes", "blocks", "defaults", "down_name", "embedding_last", "embedding_whole", "embeddings_everywhere",
+    "expert_storage", "experts", "experts_bias", "experts_gated", "experts_least_part", "experts_name", "experts_pad", "experts_pad_hidden",
+    "experts_pad_whole", "extras", "feeds", "final_norms", "gated", "head_gate", "indexers", "latent_quantized", "mamba_name", "mamba_norm",
+    "mamba_norms", "mixers", "mlp_beside_experts", "mlp_bias", "mlp_halved", "mlp_key", "mlp_name", "mlp_whole", "narrow_name", "norm_bias",
+    "norms", "out_bias", "out_name", "output_gate", "packed_expert_orders", "partial", "positions", "positions_extra", "positions_key",
+    "qk_norm", "qkv_bias", "qkv_names", "rotary_bytes", "rotary_dims", "rotary_interleaved_times", "rotary_sections_times", "rotary_table",
+    "rotary_whole", "router_bias", "router_bytes", "router_correction", "sharded", "shared", "shared_block", "shared_count", "shared_gate",
+    "shared_name", "shared_times", "sinks", "tied", "tower_stages", "towers", "up_names", "value_key", "vision_bias",
+    "audio_config_defaults", "vision_config_defaults", "vision_gated", "vision_merge", "vision_positions", "widen_name",
+})  # fmt: skip
+"""The closed set of what a family may say; rules/README.md tells what each means."""
 _STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
+
+
+class UnknownWeights(ValueError):
+    """No [weights] table knows this architecture; the message names it and says what to do."""
+
+
+class WeightRulesError(ValueError):
+    """Every problem of the [weights] tables at once, one a line, each with its file."""
 
 
 def version_number(text: str) -> tuple[int, ...]:
@@ -12,8 +40,9 @@ def version_number(text: str) -> tuple[int, ...]:
     return tuple(int(piece) for piece in re.findall(r"\d+", re.split(r"[^\d.]", text.lstrip("v"), maxsplit=1)[0]))
 
 
+@lru_cache(maxsize=512)
 def in_range(version: str, wanted: str) -> bool:
-    """Is a version inside a range such as `>=0.20,<0.32`?"""
+    """Is a version inside a range such as `>=0.20,<0.32`? ValueError when the range is not written so."""
     number = version_number(version)
     for step in wanted.split(","):
         match = _STEP.fullmatch(step)
@@ -27,7 +56,7 @@ def in_range(version: str, wanted: str) -> bool:
     return True
 
 
-def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architecture: str = "") -> Mapping[str, Any]:
+def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architecture: str = "") -> dict[str, Any]:
     """A [weights] table as it stands for one engine version, GPU and architecture.
 
     Each `[[weights.change]]` is laid over it whose `vllm` range holds, whose `architectures` name this one, and whose `not_gpus`
@@ -45,5 +74,71 @@ def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architectu
     return table
 
 
-CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
-"""Keys of a change that say when it holds; the others are what it changes."""
+@dataclass(frozen=True, slots=True)
+class WeightFamily:
+    """One file's [weights]; `wraps` when the language model inside is another family's."""
+
+    family: str
+    table: Mapping[str, Any]
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRules:
+    """All families by architecture and by model_type, and what holds for every one."""
+
+    general: Mapping[str, Any]
+    by_architecture: Mapping[str, WeightFamily]
+    by_type: Mapping[str, WeightFamily]
+
+    def table(self, config: Mapping[str, Any], text: Mapping[str, Any], version: str, gpu: str = "") -> Mapping[str, Any]:
+        """What holds for one config.json; `text` is its language part. UnknownWeights when no file knows the architecture."""
+        outer, architecture = self.family(config)
+        inner: Mapping[str, Any] = {}
+        if outer.wraps and text is not config:
+            family, inside = self.family(text)
+            inner = narrowed(family.table, version, gpu, inside)
+        return {**narrowed(self.general, version, gpu), **inner, **narrowed(outer.table, version, gpu, architecture)}
+
+    def family(self, config: Mapping[str, Any]) -> tuple[WeightFamily, str]:
+        """The family of a config and its architecture, as the file says or as its model_type implies."""
+        kind = str(config.get("model_type") or "")
+        implied = "".join(piece.capitalize() for piece in kind.split("_")) + "ForCausalLM" if kind else ""
+        for name in [*(config.get("architectures") or ()), implied]:
+            if name in self.by_architecture:
+                return self.by_architecture[name], name
+        if kind in self.by_type:
+            return self.by_type[kind], implied
+        said = ", ".join(config.get("architectures") or ()) or kind or "(none named)"
+        raise UnknownWeights(
+            f"no [weights] in rules/models for the architecture {said}: add them to its family's file, or give --weights-bytes"
+        )
+
+
+@lru_cache(maxsize=4)
+def load_weights(folder: Path) -> WeightRules:
+    """The [weights] of every file in `folder` (rules/models). WeightRulesError with every problem."""
+    files = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    problems = [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
+    if problems:
+        raise WeightRulesError("\n".join(problems))
+    by_architecture: dict[str, WeightFamily] = {}
+    by_type: dict[str, WeightFamily] = {}
+    for name, file in files.items():
+        if name == GENERAL or "weights" not in file:
+            continue
+        one = WeightFamily(str(file.get("family", name)), file["weights"], bool(file.get("traits", {}).get("language")))
+        by_architecture |= dict.fromkeys(file.get("architectures", ()), one)
+        by_type |= dict.fromkeys(file.get("model_types", ()), one)
+    return WeightRules(files.get(GENERAL, {}).get("weights", {}), by_architecture, by_type)
+
+
+def check(weights: Mapping[str, Any]) -> Iterable[str]:
+    """Every key that nothing reads, and every version range that is not one."""
+    for table in (weights, *weights.get("change", ())):
+        known = OPTIONS | ({"change"} if table is weights else CONDITIONS)
+        yield from (f"[weights] has no {key!r}; known: {', '.join(sorted(known))}" for key in table if key not in known)
+        try:
+            in_range("0", table.get("vllm", ">=0"))
+        except ValueError as error:
+            yield str(error)

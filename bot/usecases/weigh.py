@@ -1,0 +1,34 @@
+"""A model's config.json and a grid -> the bytes of its weights on every rank."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.budget.weights import Weights, weights_per_rank
+from bot.domain.tensors import TensorGrid
+from bot.reading.model_tensors import read_tensors
+from bot.reading.quantization_config import read_quantization
+from bot.reading.tensor_fields import text_part
+from bot.rulebook.weights import WeightRules, load_weights
+
+
+def weigh(
+    config: Mapping[str, Any],
+    rules: WeightRules | Path,
+    grid: TensorGrid,
+    *,
+    engine_version: str,
+    gpu: str = "",
+    dtype: str = "auto",
+    quantization: str | None = None,
+    hf_quant_config: Mapping[str, Any] | None = None,
+) -> Weights:
+    """Bytes of every rank of one replica, in order pp × TP + tp, by what the engine's model classes create.
+
+    `rules`: the loaded tables, or the folder rules/models. `gpu` as the engine or a log names it: it decides which kernels pad.
+    Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
+    lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
+    """
+    tables = load_weights(rules) if isinstance(rules, Path) else rules
+    table = tables.table(config, text_part(config), engine_version, gpu)
+    return weights_per_rank(read_tensors(config, table, dtype), read_quantization(config, table, hf_quant_config, quantization), grid)
