@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.settings import Settings
 from bot.usecases.desk import Desk
-from bot.web import api, explain, front, health, history, incident, sign_in, sizing
+from bot.web import api, explain, front, health, history, incident, review, sign_in, sizing
 from bot.web.access import gate
 from bot.web.asks import Asks
 from bot.web.door import DOOR, Door, Probe, Visible
@@ -41,6 +41,7 @@ PAGES = [
     web.post(f"/d/{ID}/outcome", incident.settle),
     web.post(f"/d/{ID}/undo", incident.undo),
     web.post(f"/d/{ID}/forget", incident.forget),
+    web.get("/stats", review.review),
     web.get("/size", sizing.form),
     web.post("/size", sizing.ask),
     web.get("/explain", explain.explain),

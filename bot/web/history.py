@@ -17,6 +17,9 @@ FILTERS = (
 )  # fmt: skip
 
 
+ROWS = 50
+
+
 def asked(query: Mapping[str, str]) -> str:
     """The URL's filters as one line of the search syntax: `q` as typed, every other filter as `field:value`."""
     parts = [query.get("q", "").strip()]
@@ -37,8 +40,22 @@ async def history(request: web.Request) -> web.Response:
     """The list, the filters in force, and counts by phase, model, GPU and outcome."""
     door = door_of(request)
     query = {name: value for name, value in request.query.items() if name == "q" or name in FILTERS}
-    reply = await door.asks.history(door.desk, viewer_of(request), asked(query))
+    before = request.query.get("before") or None
+    reply = await door.asks.history(door.desk, viewer_of(request), asked(query), ROWS, before)
     document: Mapping[str, Any] = reply.document
     charts = [(name, bars(document["counts"].get(name) or {}, name, query)) for name in ("phase", "outcome", "model", "gpu")]
+    rows = document["rows"]
+    older = f"/history?{urlencode({**query, 'before': rows[-1]['id']})}" if len(rows) == ROWS else ""
     active = [(name, value, without(query, **{name: ""})) for name, value in query.items() if value]
-    return page(request, "history.html", found=document, query=query, charts=charts, active=active, searched=asked(query))
+    return page(
+        request,
+        "history.html",
+        found=document,
+        query=query,
+        charts=charts,
+        active=active,
+        searched=asked(query),
+        older=older,
+        before=before,
+        newest=without(query),
+    )

@@ -120,6 +120,16 @@ def day(at: object) -> str:
     return text[:16].replace("T", " ")
 
 
+def span(seconds: object) -> str:
+    """A duration in the one unit that fits it, or nothing."""
+    if not isinstance(seconds, int | float):
+        return ""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
 def change(of: object) -> str:
     """One change in a few words: the flag, where it goes, and to what."""
     if not isinstance(of, dict):

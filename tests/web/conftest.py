@@ -49,11 +49,16 @@ class Shelf:
             undo=ask("undo", "outcome", lambda *a: {**outcome, "says": "Taken back.", "checklist": []}),
             history=ask("history", "history", lambda *a, **k: self.found),
             show=ask("show", "incident", self._show),
-            stats=ask("stats", "stats", lambda *a, **k: {"schema": "oombot.stats/1"}),
+            stats=ask("stats", "stats", lambda *a, **k: documents.review()),
             forget=ask("forget", "notice", lambda *a: {"schema": "oombot.notice/1", "says": "D-0187 was erased."}),
             size=ask("size", "sizing", lambda *a, **k: {}),
-            explain=ask("explain", "explanation", lambda *a, **k: {}),
+            explain=ask("explain", "explanation", self._explain),
         )
+
+    def _explain(self, desk: Desk, viewer: Any, topic: str, incident: str | None = None) -> dict[str, Any]:
+        if topic == "soup":
+            raise Unusable("There is no topic soup. Topics: budget, graph-capture.")
+        return documents.explanation(topic=topic)
 
     def _show(self, desk: Desk, viewer: Any, name: str) -> dict[str, Any]:
         if name.upper() != "D-0187":
@@ -89,10 +94,10 @@ def shelf() -> Shelf:
 async def serve(shelf: Shelf) -> AsyncIterator[Serve]:
     browsers: list[Browser] = []
 
-    async def serving(settings: Settings | None = None, **named: Any) -> Browser:
+    async def serving(settings: Settings | None = None, *, asks: Asks | None = None, desk: Desk | None = None, **named: Any) -> Browser:
         settings = settings or Settings()
-        desk = Desk(settings=settings, rulebook=lambda: None, judge=None, now=lambda: NOW)  # type: ignore[arg-type, return-value]
-        app = build_app(desk, settings, None, asks=named.pop("asks", None) or shelf.asks(), **named)
+        desk = desk or Desk(settings=settings, rulebook=lambda: None, judge=None, now=lambda: NOW)  # type: ignore[arg-type, return-value]
+        app = build_app(desk, settings, named.pop("store", None), asks=asks or shelf.asks(), **named)
         browser = Browser(TestServer(app, host="127.0.0.1"))
         await browser.start_server()
         browsers.append(browser)

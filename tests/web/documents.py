@@ -161,3 +161,31 @@ def found(**changed: Any) -> dict[str, Any]:
         "counts": counts,
         "ignored": [],
     } | changed
+
+
+def review(**changed: Any) -> dict[str, Any]:
+    return {
+        "schema": "oombot.stats/1", "since": None, "incidents": 26, "mean_seconds_to_outcome": 5400.0,
+        "outcomes": {"fixed": 12, "open": 7, "same": 5, "moved": 1, "wrong": 1},
+        "phases": [
+            {"phase": "graph_capture", "count": 14, "fixed": 9, "mean_seconds_to_outcome": 3900.0},
+            {"phase": "kv_cache_sizing", "count": 9, "fixed": 3, "mean_seconds_to_outcome": 8100.5},
+            {"phase": "startup_check", "count": 3, "fixed": 0, "mean_seconds_to_outcome": None},
+        ],
+        "changes": [
+            {"phase": "graph_capture", "remedy": "lower-gpu-memory-utilization", "flag": "--gpu-memory-utilization", "direction": "lower", "tried": 9, "fixed": 7, "moved": 1, "same": 1, "wrong": 0, "other": 0},
+            {"phase": "startup_check", "remedy": "stop-other-process", "flag": None, "direction": None, "tried": 2, "fixed": 0, "moved": 0, "same": 2, "wrong": 0, "other": 0},
+        ],
+        "wrong_rules": [{"rule": "torch.oom", "count": 1}],
+        "models": [{"name": "acme/palmyra-70b-fp8", "count": 16, "fixed": 9}, {"name": "acme/heron-14b-awq", "count": 10, "fixed": 3}],
+        "gpus": [{"name": "H100-80GB", "count": 16, "fixed": 9}],
+    } | changed  # fmt: skip
+
+
+def explanation(**changed: Any) -> dict[str, Any]:
+    return {
+        "schema": "oombot.explanation/1", "topic": "budget", "title": "The memory budget of one rank",
+        "paragraphs": ["An engine takes a fraction of the device and calls it its budget.", "What lies outside belongs to graphs, to the driver and to everybody else."],
+        "numbers": [{"label": "Budget", "value": "73.6 GB"}],
+        "topics": [{"id": "budget", "title": "The memory budget of one rank"}, {"id": "graph-capture", "title": "Graph capture"}],
+    } | changed  # fmt: skip

@@ -151,3 +151,23 @@ async def test_every_answer_carries_the_policy_and_no_page_needs_more_than_it(br
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             text = await answer.text()
             assert not re.search(r"<style|\sstyle=|<script>|\son\w+=|https?://(?!www\.w3\.org)[^\"'<\s]*\.(?:css|js|woff2?)", text)
+
+
+async def test_an_unknown_topic_names_the_topics(browser: Browser) -> None:
+    assert "Topics: budget, graph-capture" in await browser.text("/explain/soup", status=404)
+
+
+async def test_a_topic_is_explained_with_the_numbers_of_an_incident(browser: Browser, shelf: Shelf) -> None:
+    text = await browser.text("/explain/budget?incident=D-0187")
+    assert shelf.calls("explain")[-1][0][2:] == ("budget", "D-0187")
+    assert "73.6 GB" in text
+    assert 'href="/explain/graph-capture?incident=D-0187"' in text
+
+
+async def test_the_review_says_what_costs_most_and_what_works(browser: Browser, shelf: Shelf) -> None:
+    text = await browser.text("/stats?since=30d")
+    assert shelf.calls("stats")[-1][0][2] == "30d"
+    assert 'aria-label="7 of 9"' in text
+    assert "stop other process" in text
+    assert "2 hours" in text
+    assert 'href="/history?rule=torch.oom&amp;outcome=wrong"' in text

@@ -1,0 +1,152 @@
+"""The pages on the real use cases and a real SQLite file: what a click writes is what the next page shows."""
+
+import copy
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.incident import Contribution, Origin
+from bot.settings import Settings
+from bot.store.store import Store, open_store
+from bot.usecases import forget, recall, settle, stats
+from bot.usecases.desk import Desk
+from tests.web import documents
+from tests.web.conftest import NOW, Browser, Serve, Shelf
+from tests.web.test_api import _fits
+
+LOG = (documents.EXAMPLES / "capture-on-one-of-eight.log").read_text()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path / 'oombot.db'}")
+    yield store
+    await store.close()
+
+
+async def judged(contributions: Any, precedents: Any) -> dict[str, Any]:
+    return copy.deepcopy(documents.diagnosis())
+
+
+@pytest.fixture
+async def kept(serve: Serve, shelf: Shelf, store: Store) -> Callable[..., Any]:
+    """A page whose use cases are the real ones."""
+    asks = replace(
+        shelf.asks(),
+        history=recall.history,
+        show=recall.show,
+        settle=settle.settle,
+        undo=settle.undo,
+        stats=stats.stats,
+        forget=forget.forget,
+    )
+
+    async def keeping(**named: Any) -> Browser:
+        desk = Desk(settings=Settings(), rulebook=lambda: None, judge=judged, now=lambda: NOW, store=store)  # type: ignore[arg-type, return-value]
+        return await serve(asks=asks, desk=desk, store=store, **named)
+
+    return keeping
+
+
+async def keep(store: Store, origin: Origin = Origin(), **changed: Any) -> str:  # noqa: B008
+    document = documents.diagnosis(**changed)
+    return await store.append(origin, [Contribution("paste", LOG, at=NOW)], document)
+
+
+async def test_an_empty_database_has_pages_that_say_so(kept: Any) -> None:
+    browser = await kept()
+    assert "becomes D-0001" in await browser.text("/")
+    assert "Nothing matches" in await browser.text("/history")
+    assert "No incident yet" in await browser.text("/stats")
+    assert (await browser.get("/d/D-0001")).status == 404
+
+
+async def test_an_incident_that_was_kept_is_found_searched_and_shown(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    assert f'href="/d/{name}"' in await browser.text("/")
+    assert f'href="/d/{name}"' in await browser.text("/history?gpu=h100&phase=graph_capture&version=%3E%3D0.20&q=capture_model")
+    assert "Nothing matches" in await browser.text("/history?gpu=a100")
+    assert "is no field" in await browser.text("/history?q=colour:red")
+    text = await browser.text(f"/d/{name}")
+    assert "lower --gpu-memory-utilization to 0.92" in text
+    assert 'class="first"' in text
+
+
+async def test_an_outcome_is_written_shown_counted_and_taken_back(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    token = await browser.token(f"/d/{name}")
+    async with browser.post(f"/d/{name}/outcome", data={"token": token, "result": "fixed", "note": "ran all night"}) as answer:
+        text = await answer.text()
+    assert "A sustained run at that load" in text, "what success earns is the workload test"
+    assert "“ran all night”" in text
+    assert '<span class="outcome fixed">worked</span>' in await browser.text("/history?outcome=fixed")
+    assert "--gpu-memory-utilization" in await browser.text("/stats")
+    async with browser.post(f"/d/{name}/undo", data={"token": token}) as answer:
+        assert "Taken back" in await answer.text()
+    assert "Nothing matches" in await browser.text("/history?outcome=fixed")
+
+
+async def test_the_same_error_offers_the_next_change(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    async with browser.post(f"/d/{name}/outcome", data={"token": await browser.token(f"/d/{name}"), "result": "same"}) as answer:
+        text = await answer.text()
+    assert "Next: lowering --max-cudagraph-capture-size to 256" in text
+    assert '<p class="do"><b>lower --max-cudagraph-capture-size to 256</b></p>' in text
+
+
+async def test_erasing_takes_the_log_from_every_page(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    async with browser.post(f"/d/{name}/forget", data={"token": await browser.token(f"/d/{name}"), "sure": "yes"}) as answer:
+        text = await answer.text()
+    assert "The evidence of this incident was erased" in text
+    for where in (f"/d/{name}", f"/d/{name}/log/1", "/history", "/"):
+        assert "88123" not in await browser.text(where), where
+    assert "graph capture" in text
+
+
+async def test_more_than_a_page_of_incidents_is_turned(kept: Any, store: Store) -> None:
+    for _ in range(52):
+        await keep(store)
+    browser = await kept()
+    first = await browser.text("/history?gpu=h100")
+    assert 'href="/d/D-0052"' in first
+    assert 'href="/d/D-0002"' not in first
+    assert 'href="/history?gpu=h100&amp;before=D-0003"' in first
+    second = await browser.text("/history?gpu=h100&before=D-0003")
+    assert 'href="/d/D-0002"' in second
+    assert 'href="/d/D-0003"' not in second
+
+
+async def test_similar_incidents_are_linked_with_how_they_ended(kept: Any, store: Store) -> None:
+    one, two = await keep(store), await keep(store)
+    browser = await kept()
+    async with browser.post(f"/d/{one}/outcome", data={"token": await browser.token(f"/d/{one}"), "result": "fixed"}):
+        pass
+    text = await browser.text(f"/d/{two}")
+    seen = text[text.index("Seen before") :]
+    assert f'href="/d/{one}"' in seen
+    assert "worked" in seen
+
+
+async def test_the_api_answers_in_the_shape_that_it_describes(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    for path in ("/api/v1/incidents", f"/api/v1/incidents/{name}", "/api/v1/stats"):
+        async with browser.get(path) as answer:
+            document = await answer.json()
+            assert answer.status == 200
+        schema = {"/api/v1/incidents": "History", "/api/v1/stats": "Stats"}.get(path, "Incident")
+        _fits(document, {"$ref": f"#/components/schemas/{schema}"})
+
+
+async def test_metrics_count_what_waits(kept: Any, store: Store) -> None:
+    await store.deliver("T1", "C1", "1.1", "key-1", "event", b"{}")
+    text = await (await kept()).text("/metrics")
+    assert 'oombot_deliveries{state="waiting"} 1.0' in text
