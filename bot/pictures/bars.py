@@ -1,0 +1,123 @@
+"""What a picture shows: one bar per rank, read from a sizing or a diagnosis document."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Kind = Literal["weights", "other", "pool", "outside", "unknown"]
+NAMES: Mapping[Kind, str] = {
+    "weights": "weights",
+    "other": "other",
+    "pool": "KV pool",
+    "outside": "outside",
+    "unknown": "not reported",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a bar, in bytes; never negative."""
+
+    kind: Kind
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One rank, or several alike. `total`: the device in bytes; `missing`: bytes that a negative pool falls short by.
+
+    `pool_range`: lowest and highest pool where it is estimated. `budget`: what the utilization allows, None where nobody said.
+    """
+
+    label: str
+    total: int
+    parts: tuple[Part, ...]
+    budget: int | None = None
+    missing: int = 0
+    pool_range: tuple[int, int] | None = None
+
+    @property
+    def claimed(self) -> int:
+        """Bytes that the parts take together; more than the device when they do not fit."""
+        return sum(part.bytes for part in self.parts)
+
+
+def bars_of(document: Mapping[str, Any]) -> tuple[Bar, ...]:
+    """The bars of a sizing document's `ranks` or a diagnosis document's `budgets`; ranks that say too little for a bar are left out."""
+    made = [_with_range(bar, rank, document) for rank in document.get("ranks") or () if (bar := _of_rank(rank))]
+    made += [bar for budget in document.get("budgets") or () if (bar := _of_budget(budget))]
+    return tuple(_merged(made))
+
+
+def _with_range(bar: Bar, rank: Mapping[str, Any], document: Mapping[str, Any]) -> Bar:
+    """The range is the limiting rank's; ranks with the same pool share it."""
+    spread = (document.get("range") or {}).get("kv_pool_bytes")
+    pools = {one.get("rank"): one.get("kv_pool_bytes") for one in document["ranks"]}
+    if spread is None or rank.get("kv_pool_bytes") != pools.get(document.get("limiting_rank") or 0):
+        return bar
+    return replace(bar, pool_range=(spread[0], spread[1]))
+
+
+def _of_rank(rank: Mapping[str, Any]) -> Bar | None:
+    total = rank.get("total_bytes")
+    if not total:
+        return None
+    known = (rank.get("weights_bytes"), rank.get("other_bytes"), rank.get("kv_pool_bytes"))
+    return _bar(f"rank {rank.get('rank')}", total, known, rank.get("outside_budget_bytes"), rank.get("budget_bytes"))
+
+
+def _of_budget(budget: Mapping[str, Any]) -> Bar | None:
+    weights, pool, asked = (budget.get(name) for name in ("weights_bytes", "kv_cache_bytes", "requested_bytes"))
+    if weights is None:
+        weights = budget.get("consumed_bytes")
+    other = _other(budget, weights, pool, asked)
+    outside = budget.get("outside_budget_bytes")
+    total = budget.get("total_bytes") or sum(value for value in (weights, other, pool, outside) if value and value > 0)
+    if not total or (weights is None and pool is None):
+        return None
+    if outside is None and asked is not None and budget.get("total_bytes"):
+        outside = total - asked
+    label = budget.get("label") or ("an unnamed rank" if budget.get("rank") is None else f"rank {budget['rank']}")
+    return _bar(label, total, (weights, other, pool), outside, asked)
+
+
+def _other(budget: Mapping[str, Any], weights: int | None, pool: int | None, asked: int | None) -> int | None:
+    """What the budget leaves between weights and pool; without a budget, the terms that were reported, none of them twice."""
+    if asked is not None and weights is not None and pool is not None:
+        return int(max(0, asked - weights - pool))
+    inside = ["activation_peak_bytes", "other_reserved_bytes"]
+    inside += ["non_torch_bytes"] if budget.get("weights_bytes") is not None else []
+    inside += ["graph_estimate_bytes"] if budget.get("graphs_inside_budget") else []
+    terms = [budget[name] for name in inside if budget.get(name) is not None]
+    return max(0, sum(terms)) if terms else None
+
+
+def _bar(label: str, total: int, known: Sequence[int | None], outside: int | None, budget: int | None) -> Bar:
+    kinds: tuple[Kind, ...] = ("weights", "other", "pool")
+    parts = [Part(kind, max(0, value)) for kind, value in zip(kinds, known, strict=True) if value is not None]
+    pool = known[2]
+    taken = sum(part.bytes for part in parts)
+    if None in known:
+        rest = max(0, total - taken - max(0, outside or 0))
+        parts.append(Part("unknown", rest))
+    spare = total - sum(part.bytes for part in parts)
+    parts += [Part("outside", spare)] if spare > 0 else []
+    return Bar(label, total, tuple(part for part in parts if part.bytes), budget, max(0, -(pool or 0)))
+
+
+def _merged(bars: Sequence[Bar]) -> Iterator[Bar]:
+    """Neighbouring ranks with the same figures share one bar."""
+    start = 0
+    for end in range(1, len(bars) + 1):
+        if end < len(bars) and replace(bars[end], label="") == replace(bars[start], label=""):
+            continue
+        yield bars[start] if end - start == 1 else replace(bars[start], label=_joined(bars[start].label, bars[end - 1].label))
+        start = end
+
+
+def _joined(first: str, last: str) -> str:
+    """rank 0, rank 3 -> ranks 0 to 3; labels of another kind are named both."""
+    left, right = first.rpartition(" "), last.rpartition(" ")
+    if left[0] == right[0] == "rank":
+        return f"ranks {left[2]} to {right[2]}"
+    return f"{first} to {last}"
