@@ -16,6 +16,7 @@ from bot.rulebook.gpus import Gpus, GpuSpec, load_gpus
 from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
+from bot.rulebook.weights import WeightRules, load_weights
 
 UNSTATED_LENGTH = 2048
 """Tokens of context that the engine takes when neither the command nor config.json says any."""
@@ -37,13 +38,14 @@ class SizingRules:
     models: Models
     planning: Planning
     gpus: Gpus
+    weights: WeightRules
 
 
 @lru_cache(maxsize=2)
 def load_sizing(folder: Path | None = None) -> SizingRules:
     """The sizing rules of a rules folder; RulebookError with every problem when a file is broken."""
     rules = folder or rules_folder()
-    return SizingRules(load_models(rules / "models"), load_planning(rules), load_gpus())
+    return SizingRules(load_models(rules / "models"), load_planning(rules), load_gpus(), load_weights(rules / "models"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Asked:
     prefix_caching: bool
     fit_length: bool
     arguments: Mapping[str, Any]
+    weight_rules: WeightRules
     assumptions: tuple[str, ...] = ()
 
 
@@ -78,7 +81,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     grid = _grid(question)
     batch = rules.planning.batch(version, gpu.id if gpu else str(question.get("gpu") or ""), total)
     tokens = integer(question, "max_num_batched_tokens") or batch.tokens
-    prefix = _flag(question, "enable_prefix_caching", planner.state_prefix_caching or not shape.recurrent)
+    prefix = flag(question, "enable_prefix_caching", planner.state_prefix_caching or not shape.recurrent)
     settings, said = _settings(rules, question, shape, grid, version, planner, tokens, prefix, gpu)
     return Asked(
         shape=shape,
@@ -94,6 +97,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         prefix_caching=prefix,
         fit_length=question.get("max_model_len") in AUTO_LENGTH,
         arguments=question,
+        weight_rules=rules.weights,
         assumptions=tuple(said),
     )
 
@@ -119,7 +123,8 @@ def _positive(question: Mapping[str, Any], name: str) -> int:
     return value or 1
 
 
-def _flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
+def flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A switch of the question, `default` when it is not given."""
     value = question.get(name)
     return default if value is None else str(value).lower() not in {"false", "0", "no"}
 
@@ -164,7 +169,7 @@ def _settings(
         states=_states(shape, planner, prefix),
         checkpoint_states=planner.checkpoint_states,
         packed_latents=shape.packed or (shape.sparse and resolved.startswith("fp8")),
-        hybrid_manager=not _flag(question, "disable_hybrid_kv_cache_manager", False),
+        hybrid_manager=not flag(question, "disable_hybrid_kv_cache_manager", False),
         blocks_override=integer(question, "num_gpu_blocks_override"),
         encoder_tokens=max(shape.encoder_tokens, tokens),
     )
