@@ -1,0 +1,221 @@
+"""The Slack door: Bolt verifies what comes in, the inbox stores it, the workers answer it; over HTTP, Socket Mode, or both."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.settings import Settings, SettingsError
+from bot.slack.asks import Asks
+from bot.slack.files import Files
+from bot.slack.gate import Gate
+from bot.slack.hosts import hosts_of
+from bot.slack.inbox import where
+from bot.slack.installs import Installs
+from bot.slack.intake import Intake
+from bot.slack.oauth import OAuth
+from bot.slack.outbox import Outbox
+from bot.slack.room import Room
+from bot.slack.visibility import Visibility
+from bot.slack.workers import LEASE, Workers
+from bot.usecases.desk import Desk
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+    from bot.usecases.doctor import Check
+
+log = logging.getLogger(__name__)
+MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
+
+
+def build_slack(
+    desk: Desk, settings: Settings, store: "Store", *, asks: Asks | None = None, executor: Executor | None = None, lease: float = LEASE
+) -> "SlackDoor":
+    """Lays the door out; nothing is connected before `start`. SettingsError names the setting that is missing.
+
+    `executor` decodes and redacts large files beside the event loop; None: threads.
+    """
+    if asks is None:
+        from bot.slack.usecases import all_asks
+
+        asks = all_asks()
+    _check(settings)
+    return SlackDoor(desk, settings, store, asks, executor, lease)
+
+
+def _check(settings: Settings) -> None:
+    if not settings.slack_app_token and not settings.slack_signing_secret:
+        raise SettingsError(
+            "Slack has no way in: set SLACK_APP_TOKEN (xapp-…, Socket Mode), or SLACK_SIGNING_SECRET (Basic Information, App Credentials) for HTTP."
+        )
+    if not settings.slack_bot_token and not (settings.slack_client_id and settings.slack_client_secret):
+        raise SettingsError(
+            "Slack has no bot token: set SLACK_BOT_TOKEN (xoxb-…, OAuth & Permissions), or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for several workspaces."
+        )
+    if not settings.slack_bot_token and not settings.secret_key:
+        raise SettingsError(
+            "OOMBOT_SECRET_KEY is not set: tokens of several workspaces are only kept encrypted. Any long random text will do."
+        )
+    for name, token, start in (
+        ("SLACK_BOT_TOKEN", settings.slack_bot_token, "xoxb-"),
+        ("SLACK_APP_TOKEN", settings.slack_app_token, "xapp-"),
+    ):
+        if token and not token.startswith(start):
+            raise SettingsError(f"{name} does not start with {start}: it holds another kind of token, or only a part of one.")
+
+
+class SlackDoor:
+    """`routes` belong on the page's server; `start` connects and works, `stop` lets work under way end."""
+
+    def __init__(self, desk: Desk, settings: Settings, store: "Store", asks: Asks, executor: Executor | None, lease: float) -> None:
+        hosts = hosts_of(settings.slack_api_url)
+        self._settings = settings
+        self._hosts = hosts
+        self._installs = Installs(settings, store, hosts)
+        outbox = Outbox(store, self._installs, hosts)
+        files = Files(outbox, self._installs, hosts)
+        self.room = Room(
+            desk=desk, settings=settings, store=store, asks=asks, hosts=hosts, installs=self._installs, outbox=outbox,
+            intake=Intake(files, executor), visibility=Visibility(outbox),
+        )  # fmt: skip
+        self._workers = Workers(self.room, lease=lease)
+        self._gate = Gate(self.room, self._workers)
+        self._oauth = OAuth(settings, self._installs)
+        self._socket: AsyncSocketModeHandler | None = None
+        self._bolt = AsyncApp(
+            name="oombot",
+            logger=logging.getLogger("bot.slack.bolt"),
+            signing_secret=settings.slack_signing_secret or "",
+            client=AsyncWebClient(token=None, base_url=hosts.api_url, timeout=30),
+            authorize=_authorizer(self._installs),
+            request_verification_enabled=True,
+        )
+        self._bolt.use(_entrance(self._installs, self._gate))
+        self.routes = web.RouteTableDef()
+        self.routes.post("/slack/events")(self._events)
+        self.routes.get("/slack/install")(self._oauth.begin)
+        self.routes.get("/slack/oauth_redirect")(self._oauth.end)
+
+    async def start(self) -> None:
+        """Connects and begins to work. Slack need not be reachable: what it needs is asked for again until it is."""
+        self._installs.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
+        self._workers.start()
+        if self._installs.single:
+            self.room.start(self._know_itself(), "auth.test")
+        if self._settings.slack_app_token:
+            self.room.start(self._connect(self._settings.slack_app_token), "socket mode")
+
+    async def stop(self) -> None:
+        """Disconnects, lets work under way end, and closes every connection."""
+        if self._socket is not None:
+            await self._socket.close_async()
+            await self._socket.client.aiohttp_client_session.close()
+        await self._workers.stop()
+        for task in list(self.room.running):
+            task.cancel()
+        await asyncio.gather(*self.room.running, return_exceptions=True)
+        if self._installs.session is not None:
+            await self._installs.session.close()
+
+    async def ready(self) -> bool:
+        """Is the bot's token good, and is the socket connected where one is used?"""
+        try:
+            known = not self._installs.single or await self._installs.of(None, None) is not None
+        except (SlackApiError, aiohttp.ClientError, TimeoutError):
+            return False
+        if self._settings.slack_app_token:
+            return known and self._socket is not None and await self._socket.client.is_connected()
+        return known
+
+    async def checks(self) -> "list[Check]":
+        """What `doctor` asks of this room."""
+        from bot.slack.checks import check_slack
+
+        return await check_slack(self.room, self._socket)
+
+    async def _know_itself(self) -> None:
+        wait = 1.0
+        while True:
+            try:
+                await self._installs.of(None, None)
+                return
+            except SlackApiError as refused:
+                log.error(
+                    "Slack refuses SLACK_BOT_TOKEN: %s. Copy it again from OAuth & Permissions, then restart.",
+                    refused.response.get("error"),
+                )
+            except (aiohttp.ClientError, TimeoutError) as lost:
+                log.warning("Slack cannot be reached (%s); trying again in %.0f s", type(lost).__name__, wait)
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, 60.0)
+
+    async def _connect(self, app_token: str) -> None:
+        wait = 1.0
+        while True:
+            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"))
+            try:
+                await self._socket.connect_async()
+                return
+            except SlackApiError as refused:
+                log.error(
+                    "Slack refuses SLACK_APP_TOKEN: %s. It needs connections:write, and Socket Mode must be on.",
+                    refused.response.get("error"),
+                )
+            except (aiohttp.ClientError, TimeoutError) as lost:
+                log.warning("Socket Mode cannot connect (%s); trying again in %.0f s", type(lost).__name__, wait)
+            await self._socket.client.aiohttp_client_session.close()
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, 60.0)
+
+    async def _events(self, request: web.Request) -> web.Response:
+        if not self._settings.slack_signing_secret:
+            return web.Response(status=404, text="SLACK_SIGNING_SECRET is not set, so nothing is taken over HTTP.")
+        if (request.content_length or 0) > MOST_BODY:
+            return web.Response(status=413, text="too large")
+        return await to_aiohttp_response(await self._bolt.async_dispatch(await to_bolt_request(request)))
+
+
+def _authorizer(installs: Installs) -> Callable[..., Awaitable[AuthorizeResult | None]]:
+    """Who the bot is in the workspace of a request, without asking Slack again. Bolt looks at the names of a function's arguments."""
+
+    async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult | None:
+        identity = await installs.of(enterprise_id, team_id)
+        if identity is None:
+            return None
+        return AuthorizeResult(
+            enterprise_id=identity.enterprise,
+            team_id=identity.team,
+            bot_user_id=identity.bot_user,
+            bot_id=identity.bot_id,
+            bot_token=identity.token,
+        )
+
+    return authorize
+
+
+def _entrance(installs: Installs, gate: Gate) -> Callable[..., Awaitable[BoltResponse]]:
+    """Everything verified ends here: stored and acknowledged, or refused so that Slack tries again."""
+
+    async def enter(req: AsyncBoltRequest) -> BoltResponse:
+        enterprise, team = where(req.body)
+        status, says = await gate.enter(req.body, await installs.of(enterprise, team))
+        kind: dict[str, str | Sequence[str]] = {"content-type": "application/json"} if says else {}
+        return BoltResponse(status=status, body=json.dumps(says) if says else "", headers=kind)
+
+    return enter
+
+
+__all__ = ["SlackDoor", "build_slack"]

@@ -1,0 +1,101 @@
+"""From what was said in a thread to the one message of its incident: judge, show, tell the author what was hidden."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.domain.incident import Contribution, Incident, Origin
+from bot.slack.intake import Gathered
+from bot.slack.outbox import Place
+from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.escape import still
+from bot.slack.room import Job, Room
+from bot.usecases.desk import Viewer
+from bot.usecases.reply import Unusable
+
+log = logging.getLogger(__name__)
+LATEST = "latest"
+DIAGNOSIS = "diagnosis"
+
+
+def place_of(body: Mapping[str, Any]) -> Place:
+    """The thread that an answer to this message belongs into."""
+    return Place(body["channel"], body.get("thread_ts") or body.get("ts"))
+
+
+async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, remark: str | None = None) -> str | None:
+    """Judges everything said so far in the thread and shows it in its one message. The incident's id; None when there was nothing to read."""
+    body = job.body
+    await _whisper_refusals(room, job, place, gathered)
+    if not gathered.contributions:
+        return None
+    known = await incident_of(room, job, place)
+    fresh = _unheard(gathered.contributions, known.contributions if known else ())
+    private = await room.visibility.is_private(job.who, place.channel, body.get("channel_type"))
+    origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
+    if fresh or known is None:
+        try:
+            reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None)
+        except Unusable as unusable:
+            await room.outbox.whisper(job.who, place, body["user"], still(str(unusable)))
+            return None
+        document: Mapping[str, Any] = reply.document
+    else:
+        document = known.document
+    await show(room, job, place, document, remark=remark if known else None)
+    await _tell_hidden(room, job, place, gathered.hidden)
+    incident: str | None = document.get("id")
+    if incident and place.channel.startswith("D"):
+        # A direct message is one conversation: what is said outside a thread belongs to the newest incident.
+        await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
+    return incident
+
+
+async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> str:
+    """The incident's one message, posted or edited, with its outcomes so far."""
+    trials: Sequence[Mapping[str, Any]] = ()
+    if document.get("id"):
+        seen = await room.asks.show(room.desk, Viewer(job.who.team, None, job.who.enterprise), document["id"])
+        trials = seen.document.get("trials") or ()
+    blocks, text = diagnosis_message(document, trials, remark)
+    return await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text, doubtful=job.again)
+
+
+async def incident_of(room: Room, job: Job, place: Place) -> Incident | None:
+    """The newest incident of a thread."""
+    found = await room.store.by_thread(job.who.team, place.channel, place.thread or "")
+    return None if found is None else await room.store.load(job.who.team, found)
+
+
+async def eyes_on(room: Room, job: Job) -> None:
+    """The sign on the person's own message that it is being read."""
+    await room.outbox.react(job.who, job.body["channel"], job.body["ts"], on=True)
+
+
+async def eyes_off(room: Room, job: Job) -> None:
+    """Taken away once the answer stands."""
+    await room.outbox.react(job.who, job.body["channel"], job.body["ts"], on=False)
+
+
+def _unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> list[Contribution]:
+    """What a crash between storing and answering has not already added."""
+    heard = {(c.message, c.kind, c.name, c.text if c.kind == "answer" else None) for c in before if c.message}
+    return [c for c in given if not c.message or (c.message, c.kind, c.name, c.text if c.kind == "answer" else None) not in heard]
+
+
+async def _whisper_refusals(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
+    if gathered.refusals:
+        text = still("\n".join(gathered.refusals[:5]))
+        if job.body.get("user"):
+            await room.outbox.whisper(job.who, place, job.body["user"], text)
+
+
+async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
+    """Said to the author only: the channel need not know that there was something to hide."""
+    author = job.body.get("user")
+    if not hidden or not author or job.body.get("bot"):
+        return
+    what = "1 secret" if hidden == 1 else f"{hidden:,} secrets"
+    await room.outbox.whisper(
+        job.who, place, author, f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
+    )

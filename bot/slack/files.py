@@ -1,0 +1,140 @@
+"""Fetches an attached file: from Slack's hosts only, redirects by hand, bounded in size and time, never an HTML page in its place."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.hosts import Hosts
+from bot.slack.installs import Identity, Installs
+from bot.slack.outbox import Outbox
+
+log = logging.getLogger(__name__)
+MOST_BYTES = 20 * 1024 * 1024
+MOST_SECONDS = 60.0
+HOPS = 3
+AT_ONCE = 3
+TRIES = 3
+
+
+class Refused(Exception):
+    """The file is not read; the message says why and what to do, and can be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A file's bytes as Slack holds them."""
+
+    id: str
+    name: str
+    data: bytes
+
+
+class Files:
+    """Downloads with the bot's token, a few at a time."""
+
+    def __init__(self, outbox: Outbox, installs: Installs, hosts: Hosts, most_bytes: int = MOST_BYTES) -> None:
+        self._outbox = outbox
+        self._installs = installs
+        self._hosts = hosts
+        self._most = most_bytes
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def fetch(self, who: Identity, file: str) -> Fetched:
+        """The whole file. Refused when it is too large, remote, deleted, not on Slack's hosts, or not what Slack says it is."""
+        try:
+            info = (await self._outbox.call(who, "files.info", file=file))["file"]
+        except SlackApiError as refused:
+            raise Refused(_no_info(str(refused.response.get("error")))) from None
+        name = str(info.get("name") or info.get("title") or file)
+        self._check(info, name)
+        url = str(info.get("url_private_download") or info.get("url_private") or "")
+        async with self._slots:
+            try:
+                async with asyncio.timeout(MOST_SECONDS):
+                    data = await self._patiently(who, url, name)
+            except TimeoutError:
+                raise Refused(
+                    f"{name} took longer than {MOST_SECONDS:.0f} seconds to download. Send the lines around the first error instead."
+                ) from None
+        size = info.get("size")
+        if isinstance(size, int) and size and len(data) != size:
+            raise Refused(f"{name} arrived with {len(data):,} bytes where Slack says {size:,}. Upload it again.")
+        return Fetched(file, name, data)
+
+    def _check(self, info: Mapping[str, Any], name: str) -> None:
+        if info.get("mode") in ("external", "remote") or info.get("is_external") or info.get("external_type"):
+            raise Refused(f"{name} is kept outside Slack, so it is not fetched. Upload the log itself.")
+        if info.get("mode") in ("tombstone", "hidden_by_limit"):
+            raise Refused(f"{name} is no longer there. Upload it again.")
+        size = info.get("size")
+        if isinstance(size, int) and size > self._most:
+            raise Refused(
+                f"{name} has {size / 2**20:,.1f} MiB; at most {self._most // 2**20} MiB are read. Send the part from the start of the server "
+                "to the first error, or the file as .gz."
+            )
+
+    async def _patiently(self, who: Identity, url: str, name: str) -> bytes:
+        for attempt in range(TRIES):
+            try:
+                return await self._get(who, url, name)
+            except aiohttp.ClientError as lost:
+                log.warning("download from %s: %s", urlsplit(url).hostname, type(lost).__name__)
+                await asyncio.sleep(0.3 * 2**attempt)
+        raise Refused(f"{name} could not be downloaded from Slack. Upload it again in a moment.")
+
+    async def _get(self, who: Identity, url: str, name: str) -> bytes:
+        session = self._installs.session
+        assert session is not None, "the door has been started"
+        for _ in range(HOPS + 1):
+            # Every hop is judged before the token goes out: aiohttp would drop it on a redirect, and then read a login page.
+            if not self._hosts.may_download(url):
+                log.warning("file host refused: %s", urlsplit(url).hostname)
+                raise Refused(f"{name} lies on a host that is not Slack's, so it is not fetched. Upload the log itself.")
+            headers = {"Authorization": f"Bearer {who.token}"}
+            async with session.get(url, headers=headers, allow_redirects=False) as answer:
+                if answer.status in (301, 302, 303, 307, 308):
+                    url = urljoin(url, answer.headers.get("Location", ""))
+                    continue
+                if answer.status >= 500 or answer.status == 429:
+                    raise aiohttp.ClientResponseError(answer.request_info, (), status=answer.status)
+                if answer.status != 200:
+                    raise Refused(
+                        f"Slack did not hand out {name} (status {answer.status}): the app needs files:read. Reinstall it, then try again."
+                    )
+                return await self._body(answer, name)
+        raise Refused(f"{name} was redirected more than {HOPS} times. Upload it again.")
+
+    async def _body(self, answer: aiohttp.ClientResponse, name: str) -> bytes:
+        parts: list[bytes] = []
+        taken = 0
+        async for part in answer.content.iter_chunked(65_536):
+            taken += len(part)
+            if taken > self._most:
+                raise Refused(
+                    f"{name} is larger than {self._most // 2**20} MiB. Send the part from the start of the server to the first error."
+                )
+            parts.append(part)
+        data = b"".join(parts)
+        if (
+            answer.content_type == "text/html"
+            and data.lstrip()[:200].lower().startswith((b"<!doctype html", b"<html"))
+            and not name.endswith((".html", ".htm"))
+        ):
+            raise Refused(
+                f"Slack answered with a web page instead of {name}: the app may lack files:read. Reinstall it, then upload the file again."
+            )
+        return data
+
+
+def _no_info(error: str) -> str:
+    if error in ("missing_scope", "not_allowed_token_type"):
+        return "The file was not read: the app lacks files:read. Add the scope and reinstall the app, then upload the file again."
+    if error in ("file_not_found", "file_deleted"):
+        return "The file is no longer there. Upload it again."
+    return f"Slack did not say where the file is ({error}). Upload it again."

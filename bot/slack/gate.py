@@ -1,0 +1,90 @@
+"""Between the verified request and its acknowledgement: events are stored first, commands are greeted first, clicks must be stored in time."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bot.slack.inbox import Arrival, arrival
+from bot.slack.installs import Identity
+from bot.slack.room import Job, Room
+from bot.slack.surfaces import SURFACES
+from bot.slack.surfaces.surface import Surface
+from bot.slack.workers import Workers
+
+log = logging.getLogger(__name__)
+AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
+LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
+NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
+AT_ONCE = frozenset({"command", "shortcut", "message_shortcut"})
+
+Answer = tuple[int, dict[str, Any] | None]
+
+
+class Gate:
+    """Decides what Slack is answered, and when."""
+
+    def __init__(self, room: Room, workers: Workers) -> None:
+        self._room = room
+        self._workers = workers
+
+    async def enter(self, body: Mapping[str, Any], who: Identity | None) -> Answer:
+        """Status and acknowledgement for one verified payload."""
+        came = arrival(body, who.bot_user if who else "")
+        if came is None:
+            return 200, None
+        surface = next((surface for surface in SURFACES if surface.takes(came)), None)
+        if surface is None:
+            return 200, None
+        says = surface.says(came) if surface.says else None
+        if says and says.get("response_action") == "errors":
+            return 200, says
+        if came.kind in AT_ONCE:
+            if who is not None:
+                self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
+            return 200, says
+        return await self._stored(surface, came, who, says)
+
+    async def _greeted(self, surface: Surface, job: Job) -> None:
+        """Acknowledged already; the sign is given, then it is stored, patiently."""
+        opened = await surface.greet(self._room, job) if surface.greet else {}
+        if opened is None:
+            return
+        came = replace(job.arrival, body={**job.arrival.body, **opened})
+        for wait in (*LATER, None):
+            try:
+                await self._keep(came)
+                return
+            except Exception as failed:
+                log.warning("%s not kept yet: %s", came.kind, failed)
+                if wait is not None:
+                    await asyncio.sleep(wait)
+        if came.body.get("response_url"):
+            await self._room.outbox.respond(came.body["response_url"], NOT_KEPT)
+
+    async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None) -> Answer:
+        if came.kind == "click" and who is not None and surface.greet is not None:
+            if came.body["action"] in ("change_inputs", "home_size", "home_log"):
+                self._room.start(self._greeted(surface, Job(who, came)), "form")
+                return 200, None
+        try:
+            async with asyncio.timeout(AT_MOST):
+                await self._keep(came)
+        except Exception as failed:
+            log.warning("%s not kept, so not acknowledged: %s", came.kind, failed or type(failed).__name__)
+            return self._not_kept(came)
+        return 200, says
+
+    def _not_kept(self, came: Arrival) -> Answer:
+        """Slack sends an event again; a person who clicked or submitted sees that it failed."""
+        if came.kind == "submission":
+            block = "log" if came.body["callback"] == "log" else "model"
+            return 200, {"response_action": "errors", "errors": {block: NOT_KEPT}}
+        if came.body.get("response_url"):
+            self._room.start(self._room.outbox.respond(came.body["response_url"], NOT_KEPT), "not kept")
+        return 503, None
+
+    async def _keep(self, came: Arrival) -> None:
+        await self._room.store.deliver(came.team, came.channel, came.thread, came.key, came.kind, came.payload(), came.enterprise)
+        self._workers.wake()

@@ -1,0 +1,81 @@
+"""A message and its attached files into contributions: decoded, secrets hidden, and a sentence for each file that was not read."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.domain.incident import Contribution
+from bot.reading.redact import redact
+from bot.slack.archive import NotLog, texts_of
+from bot.slack.files import Files, Refused
+from bot.slack.installs import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a message adds. `refusals` are sentences for its author; `hidden` counts secrets in text and files."""
+
+    contributions: tuple[Contribution, ...]
+    refusals: tuple[str, ...]
+    hidden: int
+
+
+class Intake:
+    """Reads files with the bot's token; decoding and redaction of large ones run in `executor`, so that the door keeps answering."""
+
+    def __init__(self, files: Files, executor: Executor | None = None) -> None:
+        self._files = files
+        self._executor = executor
+
+    async def gather(self, who: Identity, body: Mapping[str, Any], *, text: bool = True) -> Gathered:
+        """Contributions of one slim message. `text` False: its words are not evidence, only its files."""
+        found: list[Contribution] = []
+        refusals: list[str] = []
+        base = {"author": body.get("author") or body.get("user"), "at": moment(body.get("ts"))}
+        if text and str(body["text"]).strip():
+            found.append(Contribution("paste", body["text"], message=body.get("ts"), redactions=body["hidden"], **base))
+        for file in (body.get("files") or ())[:10]:
+            try:
+                fetched = await self._files.fetch(who, file["id"])
+                parts = await asyncio.get_running_loop().run_in_executor(self._executor, read_file, fetched.name, fetched.data)
+            except Refused as refused:
+                refusals.append(str(refused))
+                continue
+            except NotLog as refused:
+                refusals.append(f"{file['name'] or 'The file'}: {refused}")
+                continue
+            for name, content, hidden in parts:
+                found.append(Contribution("file", content, name=name, message=body.get("ts") or file["id"], redactions=hidden, **base))
+        return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found))
+
+    async def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> Gathered:
+        """Answers in plain words, as `name=value`."""
+        found = tuple(
+            Contribution(
+                "answer",
+                answer,
+                author=body.get("user"),
+                message=body.get("ts"),
+                at=moment(body.get("ts")),
+                redactions=body.get("hidden", 0),
+            )
+            for answer in said
+        )
+        return Gathered(found, (), body.get("hidden", 0))
+
+
+def read_file(name: str, data: bytes) -> list[tuple[str, str, int]]:
+    """(name, redacted text, secrets hidden) of a log, or of each log in an archive. Runs in a worker: takes and gives plain values."""
+    shown = redact(name)[0]
+    return [(redact(part.name)[0] if part.name else shown, *redact(part.text)) for part in texts_of(data)]
+
+
+def moment(ts: str | None) -> datetime:
+    """A Slack timestamp as a moment; now when there is none."""
+    try:
+        return datetime.fromtimestamp(float(ts or ""), UTC)
+    except ValueError:
+        return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""A Reply's document into Slack blocks: nothing is computed here that the document does not say."""

@@ -1,0 +1,214 @@
+"""The one message of an incident: the verdict, its evidence, the one change, what not to touch, what is still asked, and the buttons."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.slack.render.blocks import (
+    Block,
+    actions,
+    bold,
+    bullets,
+    button,
+    code,
+    fields,
+    header,
+    line,
+    menu,
+    mono,
+    option,
+    person,
+    rich,
+    small,
+    words,
+)
+from bot.slack.render.budget import budget_blocks
+from bot.slack.render.escape import cut, still
+from bot.slack.render.limits import FALLBACK, HEADER, fit_message
+from bot.slack.render.wording import OUTCOMES, PHASES, change, engine, moment, number, rank_name, size
+
+Document = Mapping[str, Any]
+DONT_KNOW = "unknown"
+
+
+def diagnosis_message(document: Document, trials: Sequence[Document] = (), remark: str | None = None) -> tuple[list[Block], str]:
+    """Blocks and text of a diagnosis. `trials` as in an incident document; `remark` is one short line on what is new."""
+    last = next((trial for trial in reversed(trials) if trial.get("outcome")), None)
+    waiting = last is None or trials[-1] is not last
+    blocks = [
+        *_verdict(document),
+        *_first_error(document),
+        *budget_blocks(document),
+        *_outcome(document, last),
+        *(_change(document) if waiting or (last and last["outcome"] != "fixed") else []),
+        *_avoid(document),
+        *_questions(document),
+        *_similar(document),
+        _footer(document, remark),
+        *_buttons(document, last, waiting),
+    ]
+    return fit_message(blocks), fallback(document)
+
+
+def fallback(document: Document) -> str:
+    """What notifications and screen readers get: the verdict and the change, under 1,000 characters."""
+    said = [cut(str(document.get("summary") or title(document)), 500)]
+    if document.get("recommendation"):
+        said.append(f"Suggested change: {change(document['recommendation'])}.")
+    elif document["questions"]:
+        said.append(cut(str(document["questions"][0]["text"]), 200))
+    if document.get("id"):
+        said.append(f"Diagnosis {document['id']}.")
+    return cut(still(" ".join(said)), FALLBACK)
+
+
+def title(document: Document) -> str:
+    """A short name of what happened, for headers and lists."""
+    who = rank_name(document.get("rank"))
+    if document["phase"] == "not_oom":
+        return "Not an out-of-memory failure"
+    if document["phase"] == "unknown":
+        return f"Out of memory{' on ' + who if who else ''}; the phase is not decided"
+    return f"Out of memory{' on ' + who if who else ''}, during {PHASES[document['phase']]}"
+
+
+def _verdict(document: Document) -> list[Block]:
+    summary = str(document.get("summary") or title(document))
+    opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
+    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", rank_name(document.get("rank")) or "not known")]
+    facts.append(("Engine", engine(document)))
+    deployment = document.get("deployment") or {}
+    if deployment.get("model"):
+        facts.append(("Model", cut(str(deployment["model"]), 200)))
+    if deployment.get("gpu") or deployment.get("gpu_count"):
+        facts.append(("GPU", " × ".join(str(deployment[key]) for key in ("gpu_count", "gpu") if deployment.get(key))))
+    others = document.get("also_failed") or []
+    notes = [f"Also failed in the same second: {', '.join(map(str, others[:8]))}."] if others else []
+    notes += [str(note) for note in (document.get("notes") or [])[:3]]
+    notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
+    return [*opening, fields(facts[:6]), *([rich(*(line(cut(note, 500) + "\n") for note in notes))] if notes else [])]
+
+
+def _first_error(document: Document) -> list[Block]:
+    first = document.get("first_error")
+    if not first:
+        return []
+    figures = [("tried", "tried_bytes"), ("free", "free_bytes"), ("of", "total_bytes")]
+    known = ", ".join(f"{word} {size(first[key])}" for word, key in figures if first.get(key) is not None)
+    where = f"line {first['line']}" + (f" of file {first['source']}" if first["source"] > 1 else "")
+    return [rich(line(bold("First error"), f", {where}" + (f" ({known})" if known else "")), code(cut(first["text"], 600)))]
+
+
+def _outcome(document: Document, last: Document | None) -> list[Block]:
+    if last is None or not document.get("id"):
+        return []
+    said: list[str | Block] = [bold(f"Marked: {OUTCOMES.get(last['outcome'], last['outcome'])}")]
+    said.append(f" (change {last['number']}: {change(last['change'])})")
+    if last.get("by"):
+        said += [", by ", person(last["by"])]
+    said.append(f", {moment(last.get('at'))}.")
+    then = {
+        "fixed": " A start-up is no proof of stability: next, the workload. Longest accepted input and output, multimodal limits, full "
+        "concurrency, cancellation, and a sustained run.",
+        "moved": " Reply in this thread with the new log, from before its first error.",
+        "same": " That change is refuted: take it back before trying the next.",
+        "wrong": " Reply in this thread with what it really was, or with more of the log.",
+    }.get(last["outcome"])
+    return [rich(line(*said, *([then] if then else [])))]
+
+
+def _change(document: Document) -> list[Block]:
+    advice = document.get("recommendation")
+    if not advice:
+        return []
+    said: list[Block] = [line(bold("Change one thing: "), bold(change(advice)), ". ", cut(str(advice["because"]), 700))]
+    if advice.get("command"):
+        said.append(code(cut(advice["command"], 1_500)))
+    tail: list[str | Block] = []
+    if advice.get("frees_bytes"):
+        tail.append(f"Frees {size(advice['frees_bytes'])}. ")
+    if advice.get("costs"):
+        tail.append(f"Costs: {cut(str(advice['costs']), 300)} ")
+    if advice.get("disproved_by"):
+        tail += [bold("Wrong if: "), cut(str(advice["disproved_by"]), 400)]
+    if advice.get("keep_fixed"):
+        tail.append(f" Keep fixed: {', '.join(advice['keep_fixed'])}.")
+    return [rich(*said, *([line(*tail)] if tail else []))]
+
+
+def _avoid(document: Document) -> list[Block]:
+    if not document["avoid"]:
+        return []
+    items: list[list[str | Block]] = [
+        [mono(" ".join(str(item[key]) for key in ("direction", "flag") if item.get(key))), f": {cut(str(item['because']), 300)}"]
+        for item in document["avoid"][:3]
+    ]
+    return [rich(line(bold("Leave alone")), bullets(items))]
+
+
+def _questions(document: Document) -> list[Block]:
+    shown: list[Block] = []
+    for question in document["questions"][:2]:
+        parts = [line(bold("Still open: "), cut(str(question["text"]), 500))]
+        if question.get("how"):
+            parts.append(code(cut(str(question["how"]), 500)))
+        shown.append(rich(*parts))
+        if question["id"] == "failing_rank" and document.get("id"):
+            shown.append(actions(_ranks(document), block_id=f"rank:{document['id']}"))
+    if shown:
+        shown.append(words("Reply in this thread: a paste, a file, or plain words (“rank 3”, “gpu3”, “I don't know”)."))
+    return shown
+
+
+def _ranks(document: Document) -> Block:
+    deployment = document.get("deployment") or {}
+    sizes = [deployment.get(key) or 1 for key in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")]
+    world = min(max(sizes[0] * sizes[1] * sizes[2], deployment.get("gpu_count") or 1), 98)
+    names = [option(f"Rank {number}", f"{document['id']} {number}") for number in range(world if world > 1 else 8)]
+    return menu("answer_rank", "Failing rank", [*names, option("I don't know", f"{document['id']} {DONT_KNOW}")])
+
+
+def _similar(document: Document) -> list[Block]:
+    items: list[list[str | Block]] = []
+    for row in (document.get("similar") or [])[:3]:
+        what = (
+            change({"id": "change", "flag": row.get("flag"), "direction": row.get("direction"), "value": row.get("value")})
+            if row.get("flag")
+            else "no change"
+        )
+        where = ", ".join(str(row[key]) for key in ("model", "gpu", "engine_version") if row.get(key))
+        items.append(
+            [f"{row['id']}: {what}: {OUTCOMES.get(row.get('outcome') or '', 'no outcome yet')}" + (f" ({where})" if where else "")]
+        )
+    return [rich(line(bold("Seen before")), bullets(items))] if items else []
+
+
+def _footer(document: Document, remark: str | None) -> Block:
+    said = []
+    if document["proof"]:
+        proof = document["proof"][0]
+        said.append(f"Evidence: line {proof['line']}, rule {proof['rule']}")
+    if document.get("id"):
+        said.append(str(document["id"]))
+    if document.get("redactions"):
+        said.append(f"{number(document['redactions'])} hidden in the evidence")
+    if remark:
+        said.append(remark)
+    return small(" · ".join(said) or "oombot")
+
+
+def _buttons(document: Document, last: Document | None, waiting: bool) -> list[Block]:
+    incident = document.get("id")
+    if not incident:
+        return []
+    undo = button("undo", "Undo", incident, f"Undo the outcome of {incident}")
+    rows: list[Block] = []
+    if waiting and document.get("recommendation"):
+        choices = [
+            button("fixed", "It worked", incident, f"The change of {incident} worked", "primary"),
+            button("moved", "Error moved", incident, f"Another error came after the change of {incident}"),
+            button("same", "Same error", incident, f"The same error came after the change of {incident}"),
+            button("wrong", "Wrong diagnosis", incident, f"The diagnosis {incident} is wrong"),
+        ]
+        rows.append(actions(*choices, block_id=f"outcome:{incident}"))
+    more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *([undo] if last else [])]
+    return [*rows, actions(*more, block_id=f"more:{incident}")]

@@ -1,0 +1,33 @@
+"""Long evidence as one text file: the verdict, every line that speaks for it, the figures, and what was kept of the log."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.slack.render.budget import COMPONENTS, name_of
+from bot.slack.render.wording import PHASES, change, size
+
+MOST_TEXT = 200_000  # characters of one contribution
+
+
+def evidence_text(incident: Mapping[str, Any]) -> str:
+    """An incident document as text; secrets were hidden before it was kept."""
+    diagnosis = incident["diagnosis"]
+    lines = [
+        f"{incident['id']}: {diagnosis.get('summary') or PHASES.get(diagnosis['phase'], diagnosis['phase'])}",
+        f"Verdict: {diagnosis['verdict']}",
+        "",
+    ]
+    if diagnosis.get("recommendation"):
+        lines += [f"Change: {change(diagnosis['recommendation'])}", f"Because: {diagnosis['recommendation']['because']}", ""]
+    lines += ["What speaks for it:"]
+    lines += [f"  file {proof['source']}, line {proof['line']}, rule {proof['rule']}: {proof['text']}" for proof in diagnosis["proof"]]
+    for budget in diagnosis["budgets"]:
+        figures = [f"{label} {size(budget[key])}" for key, label in COMPONENTS if budget.get(key) is not None]
+        lines.append(f"{name_of(budget)}: {', '.join(figures) or 'nothing reported'}")
+    for said in incident.get("contributions") or ():
+        lines += ["", f"--- {said['number']}: {said['kind']} {said.get('name') or ''}".rstrip()]
+        text = said.get("text")
+        lines.append("(erased)" if text is None else str(text)[:MOST_TEXT])
+        if said.get("truncated") or (text is not None and len(text) > MOST_TEXT):
+            lines.append("(shortened)")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,86 @@
+"""What was seen before, as a native table for the asker alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.slack.render.blocks import Block, bold, bullets, header, line, rich, small, table
+from bot.slack.render.escape import cut, still
+from bot.slack.render.limits import FALLBACK, fit_message
+from bot.slack.render.wording import OUTCOMES, PHASES, change, moment, number
+
+Document = Mapping[str, Any]
+ROWS = 20
+
+
+def history_message(document: Document, *, complete: bool) -> tuple[list[Block], str]:
+    """Blocks and text of a history document. `complete` False: private channels could not be checked and are left out."""
+    rows: Sequence[Document] = document["rows"]
+    found = "1 incident" if document["count"] == 1 else f"{document['count_text']} incidents"
+    title = f"{found} for “{document['query']}”" if document.get("query") else found
+    blocks: list[Block] = [header(cut(title, 140))]
+    if rows:
+        blocks.append(history_table(rows[:ROWS]))
+    blocks += [rich(line(cut(str(said), 300))) for said in (document.get("ignored") or ())[:3]]
+    notes = []
+    if len(rows) > ROWS or document["count"] > len(rows[:ROWS]):
+        notes.append(f"The newest {len(rows[:ROWS])} are shown: add words, or model:, gpu:, phase:, outcome:")
+    if not complete:
+        notes.append("private incidents hidden: Slack did not say which channels you are in")
+    blocks.append(small(" · ".join(notes) or "show D-0001 shows one of them"))
+    return fit_message(blocks), cut(still(title), FALLBACK)
+
+
+def history_table(rows: Sequence[Document]) -> Block:
+    """Date, model, GPU, phase, rank, change, outcome, id."""
+    head = ["Id", "When", "Model", "GPU", "Phase", "Rank", "Change", "Outcome"]
+    return table([head, *(_row(row) for row in rows)], numbers_from=9)
+
+
+def _row(row: Document) -> list[str]:
+    what = change({"id": "", **{key: row.get(key) for key in ("flag", "direction", "value")}}) if row.get("flag") else "–"
+    cards = " × ".join(str(row[key]) for key in ("gpu_count", "gpu") if row.get(key))
+    outcome = "erased" if row.get("erased") else OUTCOMES.get(row.get("outcome") or "", "open")
+    phase = PHASES.get(str(row.get("phase")), str(row.get("phase") or "–"))
+    return [
+        str(row["id"]),
+        moment(row.get("at"))[:16],
+        cut(str(row.get("model") or "–"), 60),
+        cards or "–",
+        phase,
+        number(row.get("rank")),
+        cut(what, 60),
+        outcome,
+    ]
+
+
+def stats_message(document: Document) -> tuple[list[Block], str]:
+    """Blocks and text of a stats document: every list of counts in it as a short table."""
+    blocks: list[Block] = [header("What was seen, and what worked")]
+    for name, value in document.items():
+        if isinstance(value, Mapping) and value and all(isinstance(count, int | float) for count in value.values()):
+            rows = sorted(value.items(), key=lambda item: -item[1])[:15]
+            blocks.append(
+                table(
+                    [
+                        [name.replace("_", " ").capitalize(), "Incidents"],
+                        *([PHASES.get(key, OUTCOMES.get(key, key)), number(count)] for key, count in rows),
+                    ]
+                )
+            )
+        elif isinstance(value, int) and not isinstance(value, bool):
+            blocks.append(rich(line(bold(f"{name.replace('_', ' ').capitalize()}: "), number(value))))
+    worked = worked_lines(document)
+    if worked:
+        blocks.append(rich(line(bold("Changes that worked")), bullets([[said] for said in worked])))
+    return fit_message(blocks), "What was seen, and what worked."
+
+
+def worked_lines(document: Document) -> list[str]:
+    """Sentences on which changes worked, by phase, from the stats document's `changes` rows."""
+    said = []
+    for row in (document.get("changes") or ())[:10]:
+        if isinstance(row, Mapping) and row.get("flag"):
+            counts = f"{number(row.get('fixed') or 0)} of {number(row.get('tried') or 0)}"
+            phase = PHASES.get(str(row.get("phase")), str(row.get("phase") or ""))
+            said.append(f"{phase}: {change({'id': '', 'value': None, **row})}: {counts}")
+    return said

@@ -1,0 +1,15 @@
+"""Sentences that are the same everywhere."""
+
+HINT = (
+    "Paste the log here, or upload it as a file: best is everything from the start of the server to its first error. "
+    "I answer with the phase that failed, the rank, its memory budget, and one change to try. “help” lists what else I can do."
+)
+HELP = (
+    "Paste or upload a crash log, and I answer in the thread.\n"
+    "• size MODEL gpu=H100 tp=2 ctx=32k: does it fit? (alone: a form)\n"
+    "• history WORDS model:… gpu:… phase:… outcome:…: what was seen before\n"
+    "• show D-0187 · forget D-0187\n"
+    "• explain TOPIC · stats · settings\n"
+    "• watch · unwatch: answer crash logs in this channel without being asked\n"
+    "In a thread, say the same with a mention: slash commands do not work there."
+)

@@ -1,0 +1,107 @@
+"""A sizing answer: does it fit, the budget of one GPU as a table, the command; shared or kept to the asker."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.slack.render.blocks import Block, actions, bold, bullets, button, code, header, line, person, rich, small, table
+from bot.slack.render.escape import cut, still
+from bot.slack.render.limits import FALLBACK, VALUE, fit_message
+from bot.slack.render.wording import gib, number, size
+
+Document = Mapping[str, Any]
+
+
+def sizing_message(document: Document, words: str, *, shared_by: str | None = None) -> tuple[list[Block], str]:
+    """Blocks and text. `words` is the question as asked: the buttons carry it."""
+    blocks = [
+        header(_verdict(document)),
+        *_why(document),
+        *_table(document),
+        *_requests(document),
+        *_corrections(document),
+        *_command(document),
+    ]
+    blocks += _assumptions(document)
+    if shared_by is not None:
+        blocks.append(rich(line("Asked by ", person(shared_by), ".")))
+    elif len(words) <= VALUE:
+        share = button("share", "Share in channel", words or "-", "Share this sizing in the channel")
+        blocks.append(
+            actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing"), block_id="sizing")
+        )
+    return fit_message(blocks), cut(still(f"{_verdict(document)}. {document.get('why') or ''}"), FALLBACK)
+
+
+def _verdict(document: Document) -> str:
+    what = " on ".join(str(document[key]) for key in ("model", "gpu") if document.get(key))
+    answer = {True: "Fits", False: "Does not fit", None: "Cannot be decided yet"}[document.get("fits")]
+    return f"{answer}: {what}" if what else answer
+
+
+def _why(document: Document) -> list[Block]:
+    return [rich(line(cut(str(document["why"]), 1_000)))] if document.get("why") else []
+
+
+def _limiting(document: Document) -> Document | None:
+    ranks: Sequence[Document] = document.get("ranks") or ()
+    wanted = document.get("limiting_rank")
+    return next((rank for rank in ranks if rank.get("rank") == wanted), ranks[0] if ranks else None)
+
+
+def _table(document: Document) -> list[Block]:
+    rank = _limiting(document)
+    if rank is None:
+        return []
+    many = len(document["ranks"]) > 1
+    rows = [[f"GPU of rank {rank['rank']}{', which limits' if many else ''}", "GiB"]]
+    labels = (
+        ("total_bytes", "Device"),
+        ("budget_bytes", "Budget"),
+        ("weights_bytes", "Weights"),
+        ("other_bytes", "Other, inside the budget"),
+        ("kv_pool_bytes", "KV cache pool"),
+        ("outside_budget_bytes", "Outside the budget"),
+    )
+    rows += [[label, gib(rank.get(key))] for key, label in labels if rank.get(key) is not None]
+    return [table(rows)]
+
+
+def _requests(document: Document) -> list[Block]:
+    kv = document.get("kv") or {}
+    items: list[list[str | Block]] = []
+    if kv.get("tokens") is not None:
+        items.append([f"KV cache holds {number(kv['tokens'])} tokens, {size(kv.get('bytes_per_token'))} each and rank"])
+    if kv.get("max_concurrency") is not None:
+        items.append([f"{number(kv['max_concurrency'])} full-length requests at once, {size(kv.get('request_bytes'))} each"])
+    if kv.get("longest_context") is not None:
+        items.append([f"Longest context of one request: {number(kv['longest_context'])} tokens"])
+    demand = document.get("demand") or {}
+    if demand.get("requests"):
+        items.append(
+            [
+                f"{number(demand['requests'])} such requests would demand {size(demand.get('bytes_all_ranks'))} over all ranks: demand, not a reservation"
+            ]
+        )
+    pool = (document.get("range") or {}).get("kv_pool_bytes")
+    if pool:
+        items.append([f"The pool is between {size(pool[0])} and {size(pool[1])}: part of it is estimated"])
+    return [rich(bullets(items))] if items else []
+
+
+def _corrections(document: Document) -> list[Block]:
+    said = [str(item) for item in document.get("corrections") or ()]
+    return [rich(line(bold("How I read it: "), cut(" ".join(said), 800)))] if said else []
+
+
+def _command(document: Document) -> list[Block]:
+    return [rich(code(cut(str(document["command"]), 1_500)))] if document.get("command") else []
+
+
+def _assumptions(document: Document) -> list[Block]:
+    said = "; ".join(str(item) for item in (document.get("assumptions") or ())[:6])
+    version = document.get("engine_version")
+    return (
+        [small(cut(" · ".join(part for part in (f"vLLM {version}" if version else "", f"Assumed: {said}" if said else "") if part), 900))]
+        if said or version
+        else []
+    )

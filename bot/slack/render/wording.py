@@ -1,0 +1,108 @@
+"""How the contract's ids are said to people, once."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+PHASES = {
+    "startup_check": "start-up check",
+    "weight_loading": "weight loading",
+    "profiling": "memory profiling",
+    "kv_cache_sizing": "KV cache sizing",
+    "kv_cache_allocation": "KV cache allocation",
+    "graph_capture": "CUDA graph capture",
+    "warmup": "warm-up",
+    "serving": "serving",
+    "wake_up": "sleep and wake-up",
+    "host_memory": "host memory",
+    "not_oom": "not out of memory",
+    "unknown": "not decided",
+}
+ENGINES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "tensorrt-llm": "TensorRT-LLM",
+    "tgi": "TGI",
+    "lmdeploy": "LMDeploy",
+    "llama.cpp": "llama.cpp",
+}
+OUTCOMES = {"fixed": "it worked", "moved": "the error moved", "same": "same error", "wrong": "wrong diagnosis", "other": "something else"}
+CHANGES = {
+    "stop-other-process": "stop the other process on this GPU",
+    "start-one-after-another": "start one engine after another",
+    "upgrade-engine": "upgrade the engine",
+    "use-prequantized-checkpoint": "use an already quantized checkpoint",
+    "raise-host-memory": "give the machine more memory",
+    "raise-shared-memory": "give the container more shared memory",
+    "add-gpus": "add GPUs",
+    "bigger-gpu": "take a bigger GPU",
+    "free-trainer-cache": "free the trainer's cache first",
+    "fix-environment": "mend the environment",
+    "use-other-kernel": "use another kernel",
+    "staged-wake-up": "wake up in stages",
+    "drain-before-sleep": "drain requests before sleeping",
+    "change-other-engine-budget": "change the other engine's budget",
+}
+
+
+def gib(count: int | None) -> str:
+    """Bytes in GiB with two decimals; a dash for what was not reported."""
+    return "–" if count is None else f"{count / 2**30:,.2f}"
+
+
+def size(count: int | None) -> str:
+    """Bytes with the unit that reads best; a dash for what was not reported."""
+    if count is None:
+        return "–"
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if abs(count) >= 2**power:
+            return f"{count / 2**power:,.2f} {unit}"
+    return f"{count} B"
+
+
+def number(value: object) -> str:
+    """A count with thousands separators, other values as they are; a dash for None."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def engine(document: Mapping[str, Any]) -> str:
+    """`vLLM 0.11.0`, or the range when the version was not printed."""
+    name = ENGINES.get(document["engine"], "not recognised")
+    version = document.get("engine_version") or document.get("engine_version_range")
+    return f"{name} {version}" if version else name
+
+
+def change(recommendation: Mapping[str, Any]) -> str:
+    """The one change as words: `lower --gpu-memory-utilization to 0.85`."""
+    flag, direction, value = (recommendation.get(key) for key in ("flag", "direction", "value"))
+    if not flag:
+        return CHANGES.get(recommendation["id"], str(recommendation["id"]).replace("-", " "))
+    if direction == "remove":
+        return f"remove {flag}"
+    if value is None or value == "":
+        return f"{direction or 'set'} {flag}"
+    return f"set {flag} {value}" if direction == "set" else f"{direction} {flag} to {value}"
+
+
+def rank_name(rank: Mapping[str, Any] | None) -> str:
+    """`rank 7 (Worker_TP7_EP7)`; empty when no rank is known."""
+    if rank is None:
+        return ""
+    if rank.get("number") is None:
+        return f"GPU {rank['gpu_index']}" if rank.get("gpu_index") is not None else str(rank.get("label") or "")
+    label = rank.get("label")
+    return f"rank {rank['number']}" + (f" ({label})" if label and label != f"rank {rank['number']}" else "")
+
+
+def moment(at: str | None) -> str:
+    """An ISO time as date and minute, UTC."""
+    if not at:
+        return "–"
+    try:
+        return datetime.fromisoformat(at).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return at

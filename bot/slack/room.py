@@ -1,0 +1,63 @@
+"""What every surface works with; `build_slack` lays it out once."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bot.settings import Settings
+from bot.slack.asks import Asks
+from bot.slack.hosts import Hosts
+from bot.slack.inbox import Arrival
+from bot.slack.installs import Identity, Installs
+from bot.slack.intake import Intake
+from bot.slack.outbox import Outbox
+from bot.slack.visibility import Visibility
+from bot.usecases.desk import Desk
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One arrival on its way through a surface. `again`: an earlier try may have got part of the way."""
+
+    who: Identity
+    arrival: Arrival
+    again: bool = False
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The arrival's slim body."""
+        return dict(self.arrival.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The desk, the store and the ways to Slack."""
+
+    desk: Desk
+    settings: Settings
+    store: "Store"
+    asks: Asks
+    hosts: Hosts
+    installs: Installs
+    outbox: Outbox
+    intake: Intake
+    visibility: Visibility
+    running: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        """Runs beside the caller, with a reference kept so that it is neither collected nor lost at shutdown."""
+        task = asyncio.create_task(work, name=name)
+        self.running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self.running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("%s: %s", task.get_name(), task.exception(), exc_info=task.exception())

@@ -1,0 +1,160 @@
+"""Clicks: how the change went, undo, the rank, the evidence, sharing and changing a sizing."""
+
+import json
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.conversation import diagnose, show
+from bot.slack.inbox import Arrival
+from bot.slack.outbox import Place, Unsure
+from bot.slack.render.escape import still
+from bot.slack.render.evidence import evidence_text
+from bot.slack.render.forms import log_form, sizing_form
+from bot.slack.render.sizing import sizing_message
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.home import show_home
+from bot.slack.surfaces.surface import Surface
+from bot.usecases.desk import Viewer
+from bot.usecases.reply import Unusable
+
+OUTCOMES = ("fixed", "moved", "same", "wrong")
+NOT_YOURS = "This belongs to a channel that you are not a member of now."
+
+
+def takes(arrival: Arrival) -> bool:
+    """Any click."""
+    return arrival.kind == "click"
+
+
+async def greet(room: Room, job: Job) -> dict[str, Any] | None:
+    """Forms open while the trigger lives; then nothing is left to do."""
+    body = job.body
+    meta = json.dumps({"channel": body.get("channel"), "response_url": body.get("response_url")})
+    if body["action"] == "change_inputs":
+        view = sizing_form(meta, body["value"])
+    elif body["action"] in ("home_size", "home_log"):
+        view = sizing_form("") if body["action"] == "home_size" else log_form("")
+    else:
+        return {}
+    try:
+        await room.outbox.call(job.who, "views.open", sure=True, trigger_id=body["trigger_id"], view=view)
+    except (SlackApiError, Unsure):
+        if body.get("response_url"):
+            await room.outbox.respond(body["response_url"], "The form could not be opened. Click again.")
+    return None
+
+
+async def work(room: Room, job: Job) -> None:
+    """One click."""
+    body = job.body
+    action = body["action"]
+    if action.startswith("home_"):
+        await show_home(room, job, body["values"])
+    elif action == "share":
+        await _share(room, job)
+    elif action in (*OUTCOMES, "undo", "evidence", "answer_rank"):
+        await _incident(room, job)
+
+
+async def _incident(room: Room, job: Job) -> None:
+    body = job.body
+    incident, _, extra = str(body["value"]).partition(" ")
+    kept = await room.store.load(job.who.team, incident)
+    if kept is None or not kept.origin.channel:
+        await _tell(room, job, f"{incident} is not known here.")
+        return
+    place = Place(kept.origin.channel, kept.origin.thread)
+    if not await room.visibility.may_touch(job.who, body["user"], place.channel, foreign=bool(body["foreign"])):
+        await _tell(room, job, NOT_YOURS)
+        return
+    if body["action"] == "evidence":
+        await _evidence(room, job, place, incident)
+    elif body["action"] == "answer_rank":
+        gathered = await room.intake.answers({**body, "ts": None}, [f"rank={extra}"])
+        await diagnose(room, job, place, gathered, remark="Updated with the rank")
+    else:
+        await _settle(room, job, place, incident)
+
+
+async def _settle(room: Room, job: Job, place: Place, incident: str) -> None:
+    body = job.body
+    viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
+    try:
+        if body["action"] == "undo":
+            reply = await room.asks.undo(room.desk, viewer, incident)
+        elif await _already(room, job, incident):
+            reply = None
+        else:
+            reply = await room.asks.settle(room.desk, viewer, incident, body["action"])
+    except Unusable as unusable:
+        await _tell(room, job, str(unusable))
+        return
+    kept = await room.store.load(job.who.team, incident)
+    document = (reply.document.get("diagnosis") if reply else None) or (kept.document if kept else {})
+    await show(room, job, place, document)
+
+
+async def _already(room: Room, job: Job, incident: str) -> bool:
+    """A second click on the same button, or the same click worked again after a crash."""
+    kept = await room.store.load(job.who.team, incident)
+    if kept is None or not kept.trials:
+        return False
+    settled = [trial for trial in kept.trials if trial.result]
+    if not settled or settled[-1].result != job.body["action"]:
+        return False
+    if kept.trials[-1] is settled[-1]:
+        return True
+    # The next change is already on offer: only a click made before it was shown means the change before it.
+    moment = job.body.get("moment")
+    return bool(job.again or (moment and settled[-1].at and moment <= settled[-1].at.timestamp()))
+
+
+async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
+    viewer = Viewer(job.who.team, job.body["user"], job.who.enterprise, frozenset({place.channel}))
+    kept = await room.store.reply_of(job.who.team, place.channel, place.thread or "", "evidence")
+    try:
+        document = (await room.asks.show(room.desk, viewer, incident)).document
+    except Unusable as unusable:
+        await _tell(room, job, str(unusable))
+        return
+    text = evidence_text(document)
+    if kept is not None and kept.digest == str(len(text)):
+        await _tell(room, job, f"The evidence of {incident} is already in the thread.")
+        return
+    try:
+        await room.outbox.upload(job.who, place, [(f"{incident}-evidence.txt", text.encode())], f"Evidence of {incident}")
+    except SlackApiError as refused:
+        if refused.response.get("error") not in ("missing_scope", "not_allowed_token_type", "unknown_method"):
+            raise
+        await _tell(room, job, f"The app lacks files:write, so here is the start of it:\n{text[:600]}")
+        return
+    await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", "file", "evidence", str(len(text)))
+
+
+async def _share(room: Room, job: Job) -> None:
+    body = job.body
+    words = str(body["value"])
+    reply = await room.asks.size_words(room.desk, words)
+    blocks, text = sizing_message(reply.document, words, shared_by=body["user"])
+    channel = body.get("channel") or body["values"].get("channel")
+    if not channel:
+        await _tell(room, job, "Choose a channel first.")
+        return
+    try:
+        await room.outbox.post(job.who, Place(channel, None), f"share:{job.arrival.key}", blocks, text, doubtful=job.again)
+    except SlackApiError as refused:
+        await _tell(room, job, f"I may not write there ({refused.response.get('error')}): invite me to the channel first.")
+        return
+    if body.get("response_url"):
+        await room.outbox.respond(body["response_url"], "Shared in the channel.", replace=True)
+
+
+async def _tell(room: Room, job: Job, said: str) -> None:
+    if job.body.get("response_url"):
+        await room.outbox.respond(job.body["response_url"], still(said))
+    elif job.body.get("channel"):
+        await room.outbox.whisper(job.who, Place(job.body["channel"], job.body.get("thread_ts")), job.body["user"], still(said))
+
+
+SURFACE = Surface(name="buttons", takes=takes, work=work, greet=greet)

@@ -1,0 +1,53 @@
+"""Written to directly: every message is for the bot; what is said outside a thread belongs to the newest incident."""
+
+from bot.slack.conversation import LATEST, diagnose, eyes_off, eyes_on, incident_of, place_of
+from bot.slack.inbox import Arrival
+from bot.slack.outbox import Place
+from bot.slack.render.notices import HINT
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+from bot.slack.surfaces.thread import follow_up
+from bot.slack.surfaces.verbs import run_verb
+from bot.slack.words import is_evidence, tells_facts, verb
+
+
+def takes(arrival: Arrival) -> bool:
+    """Any message of a person in a direct message with the bot."""
+    return arrival.kind == "message" and (arrival.channel or "").startswith("D") and not arrival.body["bot"]
+
+
+async def work(room: Room, job: Job) -> None:
+    """A verb, evidence, an answer, or a hint at what can be sent."""
+    body = job.body
+    asked = verb(body["text"])
+    if asked is not None and not body["files"]:
+        await run_verb(room, job, asked)
+        return
+    await eyes_on(room, job)
+    try:
+        if not await _read(room, job):
+            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
+    finally:
+        await eyes_off(room, job)
+
+
+async def _read(room: Room, job: Job) -> bool:
+    body = job.body
+    place = place_of(body)
+    if body.get("thread_ts"):
+        if await follow_up(room, job, place, insist=True):
+            return True
+    elif body["files"] or is_evidence(body["text"]):
+        pass
+    elif (latest := await room.store.reply_of(job.who.team, place.channel, "", LATEST)) is not None:
+        earlier = Place(place.channel, latest.ts)
+        if await incident_of(room, job, earlier) is not None and await follow_up(room, job, earlier):
+            return True
+    if not body["files"] and not is_evidence(body["text"]) and not tells_facts(body["text"]):
+        return False
+    gathered = await room.intake.gather(job.who, body)
+    await diagnose(room, job, place, gathered)
+    return bool(gathered.contributions or gathered.refusals)
+
+
+SURFACE = Surface(name="direct message", takes=takes, work=work)

@@ -1,0 +1,33 @@
+"""Added to a channel: one hello, for the one who invited it."""
+
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.inbox import Arrival
+from bot.slack.outbox import Place
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+
+HELLO = (
+    "I read crash logs of LLM servers. Mention me with a pasted log or a file, and I answer in the thread with the phase that failed, "
+    "the rank, its memory budget, and one change to try. I stay quiet otherwise; “/oom watch” lets me answer crash logs here unasked."
+)
+
+
+def takes(arrival: Arrival) -> bool:
+    """The bot itself joined or left a channel."""
+    return arrival.kind in ("joined", "left")
+
+
+async def work(room: Room, job: Job) -> None:
+    """Said once, to the inviter alone."""
+    room.visibility.forget(str(job.body.get("channel")))
+    inviter = job.body.get("inviter")
+    if job.arrival.kind != "joined" or not inviter or not job.body["channel"]:
+        return
+    try:
+        await room.outbox.whisper(job.who, Place(job.body["channel"], None), inviter, HELLO)
+    except SlackApiError:
+        return  # the inviter has left already
+
+
+SURFACE = Surface(name="joined", takes=takes, work=work)

@@ -1,0 +1,75 @@
+"""Named in a channel or thread: a verb, a paste, a file, or a look at the thread it was called into."""
+
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.conversation import diagnose, eyes_off, eyes_on, place_of
+from bot.slack.inbox import Arrival, message
+from bot.slack.intake import Gathered
+from bot.slack.outbox import Place
+from bot.slack.render.notices import HINT
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+from bot.slack.surfaces.thread import follow_up
+from bot.slack.surfaces.verbs import run_verb
+from bot.slack.words import is_evidence, tells_facts, verb
+
+MOST_MESSAGES = 200
+
+
+def takes(arrival: Arrival) -> bool:
+    """A message that names the bot."""
+    return arrival.kind == "message" and bool(arrival.body["mention"])
+
+
+async def work(room: Room, job: Job) -> None:
+    """Answers in the thread; when there is nothing to read, says what could be sent."""
+    body = job.body
+    asked = verb(body["text"])
+    if asked is not None and not body["files"]:
+        await run_verb(room, job, asked)
+        return
+    await eyes_on(room, job)
+    try:
+        if not await _read(room, job):
+            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
+    finally:
+        await eyes_off(room, job)
+
+
+async def _read(room: Room, job: Job) -> bool:
+    body = job.body
+    place = place_of(body)
+    if await follow_up(room, job, place):
+        return True
+    in_thread = bool(body.get("thread_ts")) and body["thread_ts"] != body["ts"]
+    own = is_evidence(body["text"]) or tells_facts(body["text"])
+    gathered = await room.intake.gather(job.who, body, text=own)
+    if in_thread:
+        before = await _thread(room, job, place)
+        gathered = Gathered(
+            (*before.contributions, *gathered.contributions), (*before.refusals, *gathered.refusals), before.hidden + gathered.hidden
+        )
+    await diagnose(room, job, place, gathered)
+    return bool(gathered.contributions or gathered.refusals)
+
+
+async def _thread(room: Room, job: Job, place: Place) -> Gathered:
+    """What was said in the thread before the bot was called in; nothing where Slack does not let us read it."""
+    found: list[Gathered] = []
+    try:
+        answer = await room.outbox.call(job.who, "conversations.replies", channel=place.channel, ts=place.thread, limit=MOST_MESSAGES)
+    except SlackApiError as refused:
+        sentence = f"This thread cannot be read ({refused.response.get('error')}): paste the log here, or use the message shortcut."
+        return Gathered((), (sentence,), 0)
+    for said in answer.get("messages") or ():
+        if said.get("user") == job.who.bot_user or said.get("bot_id") == job.who.bot_id or said["ts"] >= job.body["ts"]:
+            continue
+        slim = message(said, job.who.bot_user)
+        if slim["files"] or is_evidence(slim["text"]):
+            found.append(await room.intake.gather(job.who, slim, text=is_evidence(slim["text"])))
+    return Gathered(
+        tuple(c for g in found for c in g.contributions), tuple(r for g in found for r in g.refusals), sum(g.hidden for g in found)
+    )
+
+
+SURFACE = Surface(name="mention", takes=takes, work=work)

@@ -1,0 +1,104 @@
+"""Submitted forms: a sizing question, or a log for the bot to read."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+
+from bot.domain.incident import Contribution
+from bot.slack.conversation import diagnose
+from bot.slack.inbox import Arrival
+from bot.slack.intake import Gathered
+from bot.slack.outbox import Place
+from bot.slack.render.escape import still
+from bot.slack.render.forms import LOG, SIZING, notice_view, sizing_view, words_of_form
+from bot.slack.render.sizing import sizing_message
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+from bot.usecases.reply import Unusable
+
+
+def takes(arrival: Arrival) -> bool:
+    """Both forms."""
+    return arrival.kind == "submission" and arrival.body["callback"] in (SIZING, LOG)
+
+
+def says(arrival: Arrival) -> dict[str, Any] | None:
+    """What is missing is said beside its field; otherwise the form turns into the sign that work is under way."""
+    body = arrival.body
+    if body["callback"] == SIZING:
+        if not str(body["values"].get("model") or "").strip():
+            return {"response_action": "errors", "errors": {"model": "Name a model: a Hugging Face id, for example Qwen/Qwen3-32B."}}
+        return {"response_action": "update", "view": notice_view("Working it out…")}
+    if not body["files"] and not str(body["values"].get("text") or "").strip():
+        return {"response_action": "errors", "errors": {"log": "Add the log as a file, or paste its first error below."}}
+    return {"response_action": "update", "view": notice_view("Reading the log…")}
+
+
+async def work(room: Room, job: Job) -> None:
+    """The answer, where the form was opened from."""
+    if job.body["callback"] == SIZING:
+        await _size(room, job)
+    else:
+        await _log(room, job)
+
+
+async def _size(room: Room, job: Job) -> None:
+    words = words_of_form(job.body["values"])
+    meta = json.loads(job.body["meta"] or "{}")
+    try:
+        reply = await room.asks.size_words(room.desk, words)
+    except Unusable as unusable:
+        await _close(room, job, notice_view(str(unusable)))
+        return
+    blocks, text = sizing_message(reply.document, words)
+    if meta.get("response_url") and await room.outbox.respond(meta["response_url"], text, blocks):
+        await _close(room, job, notice_view("The answer is in the channel, for you alone."))
+        return
+    await _close(room, job, sizing_view(reply.document, words))
+
+
+async def _log(room: Room, job: Job) -> None:
+    body = job.body
+    user = body["user"]
+    gathered = await room.intake.gather(job.who, {**body, "text": "", "hidden": 0, "ts": None})
+    pasted = str(body["values"].get("text") or "").strip()
+    if pasted:
+        text = Contribution("paste", pasted, author=user)
+        gathered = Gathered((text, *gathered.contributions), gathered.refusals, gathered.hidden)
+    if not gathered.contributions:
+        await _close(room, job, notice_view(" ".join(gathered.refusals) or "There was nothing to read."))
+        return
+    channel = body["values"].get("channel")
+    try:
+        place = await _opened(room, job, channel or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"])
+    except SlackApiError as refused:
+        await _close(
+            room,
+            job,
+            notice_view(f"I may not write there ({refused.response.get('error')}): invite me to the channel, or send me a direct message."),
+        )
+        return
+    said = Job(job.who, replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread}), job.again)
+    await diagnose(room, said, place, gathered)
+    await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."))
+
+
+async def _opened(room: Room, job: Job, channel: str) -> Place:
+    """A thread for the log: one short message that says whose it is."""
+    text = f"Log from <@{job.body['user']}>, sent by the form. The answer is in the thread."
+    ts = await room.outbox.post(job.who, Place(channel, None), f"form:{job.body['view_id']}", [], text, doubtful=job.again)
+    return Place(channel, ts)
+
+
+async def _close(room: Room, job: Job, view: dict[str, Any]) -> None:
+    try:
+        await room.outbox.call(job.who, "views.update", view_id=job.body["view_id"], view=view)
+    except SlackApiError:
+        meta = json.loads(job.body["meta"] or "{}")
+        if meta.get("response_url"):
+            await room.outbox.respond(meta["response_url"], still("The form was closed before the answer came. Ask again."))
+
+
+SURFACE = Surface(name="modals", takes=takes, work=work, says=says)

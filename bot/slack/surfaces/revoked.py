@@ -1,0 +1,21 @@
+"""Tokens revoked or the app removed, in either order: the workspace's token is forgotten."""
+
+from bot.slack.inbox import Arrival
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+
+
+def takes(arrival: Arrival) -> bool:
+    """`tokens_revoked` and `app_uninstalled`."""
+    return arrival.kind == "revoked"
+
+
+async def work(room: Room, job: Job) -> None:
+    """A revoked user token alone changes nothing: the bot uses none."""
+    tokens = job.body.get("tokens") or {}
+    if job.body["event"] == "tokens_revoked" and not tokens.get("bot"):
+        return
+    await room.installs.remove(job.arrival.enterprise, job.arrival.team)
+
+
+SURFACE = Surface(name="revoked", takes=takes, work=work)

@@ -1,0 +1,71 @@
+"""A reply in a thread that the bot owns: a paste, a file, or plain words that answer its question; other talk is left alone."""
+
+from bot.domain.incident import Incident
+from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
+from bot.slack.inbox import Arrival
+from bot.slack.outbox import Place
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+from bot.slack.words import answers, is_evidence, tells_facts
+
+
+def takes(arrival: Arrival) -> bool:
+    """Any reply in a thread that does not name the bot; whether the thread is the bot's is asked of the store."""
+    body = arrival.body
+    return arrival.kind == "message" and bool(body["thread_ts"]) and body["thread_ts"] != body["ts"] and not body["bot"]
+
+
+async def work(room: Room, job: Job) -> None:
+    """Judges again with what was added."""
+    place = place_of(job.body)
+    if await incident_of(room, job, place) is None or not adds(await _asked(room, job, place), job):
+        return
+    await eyes_on(room, job)
+    try:
+        await follow_up(room, job, place)
+    finally:
+        await eyes_off(room, job)
+
+
+async def follow_up(room: Room, job: Job, place: Place, *, insist: bool = False) -> bool:
+    """Adds this message to the thread's incident. False when there is none, or it adds nothing. `insist`: it was said to the bot."""
+    incident = await incident_of(room, job, place)
+    if incident is None:
+        return False
+    body = job.body
+    asked = _questions(incident)
+    said = answers(body["text"], asked) if not body["files"] else []
+    if said:
+        gathered = await room.intake.answers(body, said)
+    elif body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
+        gathered = await room.intake.gather(job.who, body, text=is_evidence(body["text"]) or tells_facts(body["text"]))
+    else:
+        return False
+    if not gathered.contributions and not gathered.refusals:
+        return False
+    await diagnose(room, job, place, gathered, remark=f"Updated with {_what(said, bool(body['files']))}")
+    return True
+
+
+async def _asked(room: Room, job: Job, place: Place) -> list[str]:
+    incident = await incident_of(room, job, place)
+    return [] if incident is None else _questions(incident)
+
+
+def _questions(incident: Incident) -> list[str]:
+    return [str(question["id"]) for question in incident.document.get("questions") or ()]
+
+
+def adds(asked: list[str], job: Job) -> bool:
+    """Does it look like evidence, or like an answer to what is open?"""
+    body = job.body
+    if body["files"] or is_evidence(body["text"]) or answers(body["text"], asked):
+        return True
+    return bool(asked) and tells_facts(body["text"])
+
+
+def _what(said: list[str], files: bool) -> str:
+    return "your answer" if said else "your file" if files else "your reply"
+
+
+SURFACE = Surface(name="thread", takes=takes, work=work)

@@ -1,0 +1,184 @@
+"""The verbs that work the same by slash command, by mention in a thread, and in a direct message."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from bot.settings import Settings
+from bot.slack.conversation import incident_of, place_of, show
+from bot.slack.outbox import Place
+from bot.slack.render.blocks import Block
+from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.escape import still
+from bot.slack.render.explanation import explanation_message
+from bot.slack.render.history import history_message, stats_message
+from bot.slack.render.notices import HELP
+from bot.slack.render.sizing import sizing_message
+from bot.slack.room import Job, Room
+from bot.slack.visibility import Sight
+from bot.slack.words import Verb, incident, verb
+from bot.usecases.reply import Unusable
+
+SHARED = frozenset({"size", "explain", "watch", "unwatch"})
+"""Verbs whose answer may be read by the channel; what comes out of the history is for the asker alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A verb with who asked it, where, and what this person may see."""
+
+    verb: Verb
+    job: Job
+    sight: Sight
+    here: str | None  # the incident of this thread
+
+
+Said = tuple[Sequence[Block], str]
+
+
+async def answer(room: Room, job: Job, said: Verb) -> Said:
+    """Blocks and text for a verb; what cannot be done is a sentence."""
+    body = job.body
+    sight = await room.visibility.sight(job.who, body["user"], body.get("channel"), foreign=bool(body.get("foreign")))
+    here = None
+    if body.get("thread_ts") and body.get("channel"):
+        found = await incident_of(room, job, Place(body["channel"], body["thread_ts"]))
+        here = found.id if found else None
+    try:
+        return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
+    except Unusable as unusable:
+        return [], still(str(unusable))
+
+
+async def run_verb(room: Room, job: Job, said: Verb) -> None:
+    """Answers a verb that was said in a message."""
+    body = job.body
+    place = place_of(body)
+    blocks, text = await answer(room, job, said)
+    if said.name in SHARED or place.channel.startswith("D"):
+        await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text, doubtful=job.again)
+    else:
+        await room.outbox.whisper(job.who, place, body["user"], text, blocks)
+
+
+async def _size(room: Room, asked: Asked) -> Said:
+    reply = await room.asks.size_words(room.desk, asked.verb.rest)
+    return sizing_message(reply.document, asked.verb.rest)
+
+
+async def _history(room: Room, asked: Asked) -> Said:
+    reply = await room.asks.history(room.desk, asked.sight.viewer, asked.verb.rest, limit=50)
+    return history_message(reply.document, complete=asked.sight.complete)
+
+
+async def _show(room: Room, asked: Asked) -> Said:
+    wanted = incident(asked.verb.rest) or asked.here
+    if wanted is None:
+        return [], "Which one? For example: show D-0187"
+    reply = await room.asks.show(room.desk, asked.sight.viewer, wanted)
+    return diagnosis_message(reply.document["diagnosis"], reply.document.get("trials") or ())
+
+
+async def _forget(room: Room, asked: Asked) -> Said:
+    wanted = incident(asked.verb.rest)
+    if wanted is None:
+        return [], "Which one? For example: forget D-0187"
+    reply = await room.asks.forget(room.desk, asked.sight.viewer, wanted)
+    return [], still(str(reply.document["says"]))
+
+
+async def _outcome(room: Room, asked: Asked) -> Said:
+    words = [word.lower() for word in asked.verb.rest.split()]
+    wanted = incident(asked.verb.rest) or asked.here
+    result = next((word for word in words if word in ("fixed", "moved", "same", "wrong", "other")), None)
+    if wanted is None or (result is None and "undo" not in words):
+        return [], "For example: outcome D-0187 fixed (or moved, same, wrong, other, undo)"
+    viewer = asked.sight.viewer
+    if result is None:
+        reply = await room.asks.undo(room.desk, viewer, wanted)
+    else:
+        reply = await room.asks.settle(room.desk, viewer, wanted, result)
+    await refresh(room, asked.job, wanted)
+    return [], still(str(reply.document["says"]))
+
+
+async def _stats(room: Room, asked: Asked) -> Said:
+    reply = await room.asks.stats(room.desk, asked.sight.viewer)
+    return stats_message(reply.document)
+
+
+async def _explain(room: Room, asked: Asked) -> Said:
+    reply = await room.asks.explain(room.desk, asked.sight.viewer, asked.verb.rest, asked.here)
+    return explanation_message(reply.document)
+
+
+async def _watch(room: Room, asked: Asked) -> Said:
+    return await _switch(room, asked, on=True)
+
+
+async def _unwatch(room: Room, asked: Asked) -> Said:
+    return await _switch(room, asked, on=False)
+
+
+async def _switch(room: Room, asked: Asked, *, on: bool) -> Said:
+    body = asked.job.body
+    channel = body.get("channel")
+    on = on and asked.verb.rest.strip().lower() not in ("off", "stop", "no")
+    if not channel or channel.startswith("D"):
+        return [], "Here I read everything anyway. Say it in a channel."
+    if body.get("foreign"):
+        return [], "Only members of the workspace that installed me can switch this."
+    await room.store.watch(asked.job.who.team, channel, on, body["user"])
+    if on:
+        return (
+            [],
+            "Watching: I answer here when a message or file shows that memory ran out, and stay quiet otherwise. “watch off” ends it.",
+        )
+    return [], "No longer watching: I answer here when I am asked."
+
+
+async def _settings(room: Room, asked: Asked) -> Said:
+    shown = []
+    for item in fields(Settings):
+        value = getattr(room.settings, item.name)
+        text = ("set" if value else "not set") if item.metadata["secret"] else str(value if value not in (None, "") else "not set")
+        if item.name in ("retention_days", "public_url", "secret_key", "slack_app_token", "slack_signing_secret"):
+            shown.append(f"{item.metadata['env']}: {text} ({item.metadata['meaning']})")
+    channel = asked.job.body.get("channel")
+    if channel and not channel.startswith("D"):
+        on = await room.store.watched(asked.job.who.team, channel)
+        shown.append(f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}")
+    return [], still("\n".join(shown))
+
+
+async def _help(room: Room, asked: Asked) -> Said:
+    return [], HELP
+
+
+async def refresh(room: Room, job: Job, incident_id: str) -> None:
+    """Shows an incident's one message as it is now, wherever it stands."""
+    kept = await room.store.load(job.who.team, incident_id)
+    if kept is not None and kept.origin.channel and kept.origin.thread:
+        await show(room, job, Place(kept.origin.channel, kept.origin.thread), kept.document)
+
+
+_ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
+    "size": _size,
+    "history": _history,
+    "show": _show,
+    "forget": _forget,
+    "outcome": _outcome,
+    "stats": _stats,
+    "explain": _explain,
+    "watch": _watch,
+    "unwatch": _unwatch,
+    "settings": _settings,
+    "help": _help,
+}
+
+
+def first_word(text: str) -> Verb:
+    """A slash command's text as a verb; anything else is `help`, an incident id alone is `show`."""
+    found = verb(text)
+    if found is not None:
+        return found
+    return Verb("show", text) if incident(text) and len(text.split()) == 1 else Verb("help", text)

@@ -1,0 +1,33 @@
+"""A channel where a member switched the bot on: only what shows that memory ran out is answered."""
+
+from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
+from bot.slack.inbox import Arrival
+from bot.slack.room import Job, Room
+from bot.slack.surfaces.surface import Surface
+from bot.slack.words import short_of_memory
+
+
+def takes(arrival: Arrival) -> bool:
+    """Any other message in a channel, other bots' alerts included; whether the channel is watched is asked of the store."""
+    return arrival.kind == "message" and bool(arrival.body["files"] or short_of_memory(arrival.body["text"]))
+
+
+async def work(room: Room, job: Job) -> None:
+    """Answers evidence once in a thread, so that two bots never talk to each other."""
+    body = job.body
+    place = place_of(body)
+    if not await room.store.watched(job.who.team, place.channel):
+        return
+    if body["bot"] and await incident_of(room, job, place) is not None and not job.again:
+        return
+    gathered = await room.intake.gather(job.who, body)
+    if not any(short_of_memory(c.text or "") for c in gathered.contributions):
+        return
+    await eyes_on(room, job)
+    try:
+        await diagnose(room, job, place, gathered)
+    finally:
+        await eyes_off(room, job)
+
+
+SURFACE = Surface(name="watch", takes=takes, work=work)

@@ -1,0 +1,118 @@
+"""Who may see what now: channel membership asked of Slack, remembered for a minute, closed where Slack does not say."""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.installs import Identity
+from bot.slack.outbox import Outbox, Unsure
+from bot.usecases.desk import Viewer
+
+log = logging.getLogger(__name__)
+REMEMBERED = 60.0  # seconds: a channel can turn private, a person can leave
+PAGES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a person may see, and whether Slack let us find out all of it."""
+
+    viewer: Viewer
+    complete: bool
+
+
+class Visibility:
+    """Asks Slack for a person's channels and for a channel's privacy."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._seen: dict[tuple[str, ...], tuple[float, Any]] = {}
+
+    async def sight(self, who: Identity, user: str, here: str | None, *, foreign: bool = False) -> Sight:
+        """Public channels, and private ones with this person in them. Foreign members of a shared channel see `here` only."""
+        own = frozenset({here}) if here else frozenset()
+        if foreign:
+            return Sight(Viewer(who.team, user, who.enterprise, own), complete=True)
+        public = await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)
+        member = await self._channels(who, "users.conversations", user=user, types="public_channel,private_channel,mpim")
+        if member is None:
+            member = await self._channels(who, "users.conversations", user=user, types="public_channel")
+            complete = False
+        else:
+            complete = public is not None
+        direct = await self._direct(who, user)
+        channels = own | (public or frozenset()) | (member or frozenset()) | direct
+        return Sight(Viewer(who.team, user, who.enterprise, channels), complete)
+
+    async def may_touch(self, who: Identity, user: str, channel: str, *, foreign: bool = False) -> bool:
+        """May this person settle an incident of that channel? Where Slack does not say, the signed click itself is the proof."""
+        if foreign:
+            return False
+        if channel.startswith("D"):
+            return True
+        sight = await self.sight(who, user, None)
+        return channel in (sight.viewer.channels or ()) or not sight.complete
+
+    async def is_private(self, who: Identity, channel: str, channel_type: str | None = None) -> bool:
+        """Private channels, group and direct messages; also where Slack does not say."""
+        if channel.startswith(("D", "G")):
+            return True
+        key = (who.team, "private", channel)
+        if (kept := self._kept(key)) is None:
+            try:
+                info = (await self._outbox.call(who, "conversations.info", channel=channel))["channel"]
+                kept = bool(info.get("is_private") or info.get("is_im") or info.get("is_mpim"))
+            except (SlackApiError, Unsure):
+                kept = channel_type != "channel"
+            self._keep(key, kept)
+        return bool(kept)
+
+    def forget(self, channel: str) -> None:
+        """A channel has changed: ask again."""
+        self._seen = {key: value for key, value in self._seen.items() if channel not in key and "conversations.list" not in key}
+
+    async def _channels(self, who: Identity, method: str, **arguments: Any) -> frozenset[str] | None:
+        key = (who.team, method, *(str(value) for value in arguments.values()))
+        if (kept := self._kept(key)) is not None:
+            return frozenset(kept)
+        found: set[str] = set()
+        cursor = ""
+        try:
+            for _ in range(PAGES):
+                answer = await self._outbox.call(who, method, limit=200, **arguments, **({"cursor": cursor} if cursor else {}))
+                found.update(
+                    channel["id"]
+                    for channel in answer.get("channels", ())
+                    if arguments["types"] != "public_channel" or not channel.get("is_private")
+                )
+                cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+                if not cursor:
+                    break
+        except (SlackApiError, Unsure) as refused:
+            log.info("%s: %s", method, refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
+            return None
+        self._keep(key, frozenset(found))
+        return frozenset(found)
+
+    async def _direct(self, who: Identity, user: str) -> frozenset[str]:
+        """The person's own direct message with the bot; opening it again changes nothing."""
+        key = (who.team, "direct", user)
+        if (kept := self._kept(key)) is None:
+            try:
+                kept = frozenset({(await self._outbox.call(who, "conversations.open", users=user))["channel"]["id"]})
+            except (SlackApiError, Unsure):
+                kept = frozenset()
+            self._keep(key, kept)
+        return frozenset(kept)
+
+    def _kept(self, key: tuple[str, ...]) -> Any:
+        at, value = self._seen.get(key, (0.0, None))
+        return value if time.monotonic() - at < REMEMBERED else None
+
+    def _keep(self, key: tuple[str, ...], value: Any) -> None:
+        if len(self._seen) > 5_000:
+            self._seen.clear()
+        self._seen[key] = (time.monotonic(), value)

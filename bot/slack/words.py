@@ -1,0 +1,90 @@
+"""Plain words of a message: a verb, an answer to a question, evidence, or none of these."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+VERBS = ("size", "history", "show", "explain", "stats", "watch", "unwatch", "forget", "settings", "help", "outcome")
+# What only someone with an out-of-memory problem writes or pastes; cheap, and enough to answer unasked in a watched channel.
+_SHORT_OF_MEMORY = re.compile(
+    r"OutOfMemory|out of memory|\bOOM\b|OOMKilled|No available memory for the cache blocks|Free memory on device|"
+    r"less than desired GPU memory utilization|is larger than the (?:available KV cache|maximum number of tokens)|"
+    r"To serve at least one request|CUBLAS_STATUS_ALLOC_FAILED|cuMem(?:Create|Alloc)|cumem_allocator|memory allocation of \d+|"
+    r"Cannot allocate memory|No space left on device.*shm|/dev/shm|exit(?:ed|s)?(?: with)?(?: code)? 137|Killed\b|"
+    r"NCCL WARN.*memory|No available Mamba|HIP out of memory|Tried to allocate|does not fit in (?:GPU )?memory",
+    re.IGNORECASE,
+)
+_LOGGED = re.compile(
+    r"Traceback \(most recent call last\)|\b(?:ERROR|WARNING|INFO)\b.*\d\d:\d\d|File \".*\", line \d+|--[a-z][a-z-]+[ =]\S+|\bvllm\b",
+    re.IGNORECASE,
+)
+_RANK = re.compile(r"(?:^|\b)(?:rank|gpu|worker|device|tp)\s*[#:=]?\s*(\d{1,4})\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*(?:it'?s|it is|number|no\.?|#)?\s*(\d{1,4})\s*[.!]?\s*", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"\b(?:i\s+)?(?:do\s*n[o']?t|don’t|dont|can'?t|cannot|can’t)\s+(?:know|say|tell|remember|have (?:it|that))\b|\bno idea\b|\bnot sure\b|\bdunno\b|\bunknown\b|\bidk\b",
+    re.IGNORECASE,
+)
+_ALL = re.compile(r"\b(?:all|every|each)\b.*\b(?:rank|gpu|worker|them)s?\b|^\s*all\s*[.!]?\s*$", re.IGNORECASE)
+_FACTS = re.compile(
+    r"\b(?:vllm|sglang|tensorrt|tgi|lmdeploy|llama\.cpp|ray|tp|pp|dp|[ahbl]\d{2,3}|rtx|mi\d{3}|version|fp8|awq|gptq|bf16|\d+\s*(?:GB|GiB|MiB|k))\b|\d+\.\d+\.\d+|\d+\s*[x×]\s*\w",
+    re.IGNORECASE,
+)
+_INCIDENT = re.compile(r"\bD-?\d{1,9}\b", re.IGNORECASE)
+LONG = 300  # characters from which a message is taken for a paste
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command and what follows it."""
+
+    name: str
+    rest: str
+
+
+def verb(text: str) -> Verb | None:
+    """The verb that a one-line message begins with; None for anything else."""
+    line = text.strip()
+    if not line or "\n" in line or len(line) > 1_000:
+        return None
+    first, _, rest = line.partition(" ")
+    name = first.lower().rstrip(":,")
+    return Verb(name, rest.strip()) if name in VERBS else None
+
+
+def incident(text: str) -> str | None:
+    """The first incident id in it, as `D-0187`."""
+    found = _INCIDENT.search(text)
+    return None if found is None else "D-" + re.sub(r"\D", "", found[0]).zfill(4)
+
+
+def short_of_memory(text: str) -> bool:
+    """Does it speak of running out of memory?"""
+    return _SHORT_OF_MEMORY.search(text) is not None
+
+
+def is_evidence(text: str) -> bool:
+    """A paste: long, several lines that look logged, or words on running out of memory."""
+    return len(text) >= LONG or short_of_memory(text) or (_LOGGED.search(text) is not None)
+
+
+def answers(text: str, asked: Iterable[str]) -> list[str]:
+    """What a short reply says to the open questions, as `name=value`; empty when it is no answer."""
+    open_questions = list(asked)
+    line = text.strip()
+    if not line or len(line) >= LONG or line.count("\n") > 3:
+        return []
+    if found := _RANK.search(line):
+        return [f"rank={found[1]}"]
+    if "failing_rank" in open_questions:
+        if bare := _NUMBER.fullmatch(line):
+            return [f"rank={bare[1]}"]
+        if _ALL.search(line):
+            return ["rank=all"]
+    if _UNKNOWN.search(line):
+        return [f"{question}=unknown" for question in open_questions]
+    return []
+
+
+def tells_facts(text: str) -> bool:
+    """A short reply that names an engine, a GPU, a version, a size or a flag."""
+    return _FACTS.search(text) is not None or _LOGGED.search(text) is not None

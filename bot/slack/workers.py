@@ -1,0 +1,152 @@
+"""Works what was stored: a few at a time, in order per thread, again after a failure or a crash."""
+
+import asyncio
+import json
+import logging
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.inbox import Arrival
+from bot.slack.installs import Identity
+from bot.slack.outbox import Place
+from bot.slack.room import Job, Room
+from bot.slack.surfaces import SURFACES
+from bot.slack.surfaces.reminder import due_in
+
+if TYPE_CHECKING:
+    from bot.store.store import Delivery
+
+log = logging.getLogger(__name__)
+WORKERS = 6
+LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
+PAUSE = 0.5  # seconds between looks at an empty queue
+TRIES = 6
+# Refusals that another try will not change.
+FINAL = frozenset({
+    "channel_not_found", "not_in_channel", "is_archived", "account_inactive", "invalid_auth", "token_revoked", "missing_scope", "restricted_action",
+    "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found", "messages_tab_disabled", "not_allowed_token_type",
+})  # fmt: skip
+
+
+class Workers:
+    """Claims deliveries from the store until it is stopped."""
+
+    def __init__(self, room: Room, count: int = WORKERS, lease: float = LEASE) -> None:
+        self._room = room
+        self._count = count
+        self._lease = lease
+        self._name = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._tasks: list[asyncio.Task[None]] = []
+        self._woken = asyncio.Event()
+        self._stopping = False
+
+    def start(self) -> None:
+        """Begins to work."""
+        self._tasks = [asyncio.create_task(self._run(), name=f"slack worker {number}") for number in range(self._count)]
+
+    def wake(self) -> None:
+        """Something has been stored."""
+        self._woken.set()
+
+    async def stop(self, patience: float = 10.0) -> None:
+        """Lets work under way end, then stops; what is left is claimed again after the next start."""
+        self._stopping = True
+        self._woken.set()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=patience)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            self._woken.clear()
+            try:
+                delivery = await self._room.store.claim(self._name, self._lease)
+            except Exception:
+                log.exception("the queue could not be read")
+                delivery = None
+            if delivery is None:
+                await self._wait()
+            else:
+                await self._deliver(delivery)
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.wait_for(self._woken.wait(), PAUSE)
+        except TimeoutError:
+            return
+
+    async def _deliver(self, delivery: "Delivery") -> None:
+        """The one error handler: what is not mended here is tried again later, and said in the end."""
+        keeping = asyncio.create_task(self._keep(delivery.id))
+        arrival = Arrival(
+            delivery.kind, delivery.team, delivery.enterprise, delivery.channel, delivery.thread, delivery.key, json.loads(delivery.payload)
+        )
+        try:
+            if arrival.kind == "reminder" and (left := due_in(arrival)) > 0:
+                await self._room.store.fail(delivery.id, "not due yet", left)
+                return
+            await self._work(arrival, again=delivery.attempts > 1)
+            await self._room.store.finish(delivery.id)
+        except Exception as failed:
+            await self._failed(delivery, arrival, failed)
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _work(self, arrival: Arrival, *, again: bool) -> None:
+        who = await self._room.installs.of(arrival.enterprise, arrival.team)
+        if who is None:
+            if arrival.kind != "revoked":
+                log.warning("%s for workspace %s, where the app is not installed", arrival.kind, arrival.team)
+                return
+            who = Identity(arrival.team, arrival.enterprise, "", "", "")
+        surface = next((surface for surface in SURFACES if surface.takes(arrival)), None)
+        if surface is None:
+            return
+        begun = time.monotonic()
+        await surface.work(self._room, Job(who, arrival, again))
+        log.info("%s worked in %.2f s", surface.name, time.monotonic() - begun)
+
+    async def _keep(self, delivery: int) -> None:
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            try:
+                await self._room.store.renew(delivery, self._lease)
+            except Exception:
+                log.warning("the claim on delivery %s could not be renewed", delivery, exc_info=True)
+
+    async def _failed(self, delivery: "Delivery", arrival: Arrival, failed: Exception) -> None:
+        final = isinstance(failed, SlackApiError) and failed.response.get("error") in FINAL
+        if final:
+            reason = f"Slack refused: {failed.response.get('error')}" if isinstance(failed, SlackApiError) else ""
+            log.error("delivery %s (%s) given up: %s", delivery.id, delivery.kind, reason)
+        else:
+            log.error("delivery %s (%s), try %s: %s", delivery.id, delivery.kind, delivery.attempts, type(failed).__name__, exc_info=failed)
+            reason = f"{type(failed).__name__}"
+        last = final or delivery.attempts >= TRIES
+        try:
+            await self._room.store.fail(delivery.id, reason, None if last else min(2.0**delivery.attempts, 60.0))
+        except Exception:
+            log.exception("delivery %s stays claimed until its lease ends", delivery.id)
+            return
+        if last:
+            await self._say_so(delivery, arrival, reason)
+
+    async def _say_so(self, delivery: "Delivery", arrival: Arrival, reason: str) -> None:
+        said = f"This could not be worked on ({reason}; delivery {delivery.id}). It was tried {delivery.attempts} times. Please send it again, or tell whoever runs me."
+        body = arrival.body
+        try:
+            who = await self._room.installs.of(arrival.enterprise, arrival.team)
+            if body.get("response_url"):
+                await self._room.outbox.respond(body["response_url"], said)
+            elif who is not None and body.get("channel") and body.get("user"):
+                place = Place(body["channel"], body.get("thread_ts") or body.get("ts"))
+                await self._room.outbox.whisper(who, place, body["user"], said)
+        except Exception as failed:
+            log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)
