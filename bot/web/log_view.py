@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 WHOLE = 40
 AROUND = 4
+SLIT = 3
 WIDEST = 2000
 
 
@@ -83,7 +85,13 @@ def _worth_showing(marks: Mapping[int, tuple[str, ...]], count: int) -> set[int]
     wanted: set[int] = set()
     for line in marks:
         wanted.update(range(max(1, line - AROUND), min(count, line + AROUND) + 1))
-    return wanted or set(range(1, min(count, WHOLE) + 1))
+    if not wanted:
+        return set(range(1, min(count, WHOLE) + 1))
+    ordered = sorted(wanted | {0, count + 1})  # a gap of a few lines is not worth a gap
+    for above, below in pairwise(ordered):
+        if below - above - 1 <= SLIT:
+            wanted.update(range(above + 1, below))
+    return wanted
 
 
 def _lines(source: int, texts: Sequence[str], shown: Sequence[int], marks: Mapping[int, tuple[str, ...]]) -> Iterator[Line]:

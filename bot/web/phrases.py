@@ -1,5 +1,8 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, figures."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
     "weight_loading": ("weight loading", "while the weights were loaded"),
@@ -118,6 +121,23 @@ def day(at: object) -> str:
     """An ISO instant as a person reads it, in UTC."""
     text = str(at or "")
     return text[:16].replace("T", " ")
+
+
+def alike(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Ranks whose figures are equal, as one column each: its heading, and the first of them."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for rank in ranks:
+        groups.setdefault(tuple(value for name, value in rank.items() if name != "rank"), []).append(rank)
+    if len(groups) == 1 and len(ranks) > 1:
+        return [(f"each of {len(ranks)} ranks", ranks[0])]
+    return [(_numbers([rank["rank"] for rank in group]), group[0]) for group in groups.values()]
+
+
+def _numbers(ranks: Sequence[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    run = ranks[-1] - ranks[0] == len(ranks) - 1
+    return f"ranks {ranks[0]}–{ranks[-1]}" if run else f"ranks {', '.join(map(str, ranks))}"
 
 
 def span(seconds: object) -> str:

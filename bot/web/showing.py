@@ -30,7 +30,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change"):
+    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change", "alike"):
         env.filters[name] = getattr(phrases, name)
     env.globals["phrases"] = phrases
     return env

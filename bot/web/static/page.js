@@ -48,7 +48,7 @@ for (const form of document.querySelectorAll("form.paste")) {
 const beside = document.querySelector(".evidence");
 const failed = beside && beside.querySelector(".log .first");
 if (failed && !location.hash && getComputedStyle(beside).overflowY === "auto") {
-  beside.scrollTop = failed.offsetTop - beside.offsetTop - beside.clientHeight / 3;
+  beside.scrollTop = failed.offsetTop - beside.clientHeight / 3;
 }
 
 const target = document.querySelector("form.paste input[type=file]");

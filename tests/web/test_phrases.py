@@ -1,0 +1,59 @@
+"""Figures and words as a person reads them."""
+
+import pytest
+
+from bot.web.phrases import alike, change, exactly, figure, gib, gigabytes, span
+
+
+def test_what_is_missing_reads_as_nothing() -> None:
+    assert (gib(None), gigabytes(None), figure(None, "bytes"), exactly(None), span(None), change(None)) == ("", "", "", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1,023 B"),
+        (41817210, "39.88 MiB"),
+        (84943716188, "79.11 GiB"),
+        (-3 * 2**30, "−3.00 GiB"),
+        (1131796784128, "1,054.07 GiB"),
+    ],
+)
+def test_bytes_read_as_engines_print_them(size: int, text: str) -> None:
+    assert gib(size) == text
+
+
+def test_decimal_gigabytes_are_those_of_the_article() -> None:
+    assert (gigabytes(46_100_000_000), gigabytes(-1_500_000_000)) == ("46.10 GB", "−1.50 GB")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(45, "45 seconds"), (5400.0, "90 minutes"), (8100.5, "2 hours"), (260000, "3 days")])
+def test_durations_take_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("recommendation", "text"),
+    [
+        ({"flag": "--max-num-seqs", "direction": "lower", "value": "128"}, "lower --max-num-seqs to 128"),
+        ({"flag": "--enforce-eager", "direction": "set", "value": None}, "set --enforce-eager"),
+        ({"flag": "--enforce-eager", "direction": "remove", "value": "x"}, "remove --enforce-eager"),
+        ({"flag": None, "direction": None, "value": None, "id": "stop-other-process"}, "stop other process"),
+    ],
+)
+def test_a_change_reads_as_a_deed(recommendation: dict[str, str | None], text: str) -> None:
+    assert change(recommendation) == text
+
+
+def test_equal_ranks_share_a_column() -> None:
+    ranks = [
+        {"rank": 0, "weights_bytes": 1},
+        {"rank": 1, "weights_bytes": 1},
+        {"rank": 2, "weights_bytes": 2},
+        {"rank": 3, "weights_bytes": 1},
+    ]
+    assert [name for name, _ in alike(ranks)] == ["ranks 0, 1, 3", "rank 2"]
+    assert [name for name, _ in alike(ranks[:2])] == ["each of 2 ranks"]
+    assert [name for name, _ in alike(ranks[:3])] == ["ranks 0–1", "rank 2"]
+    assert [name for name, _ in alike(ranks[:1])] == ["rank 0"]
