@@ -6,7 +6,7 @@ from math import gcd
 
 from bot.budget.placement import stage_layers
 from bot.budget.quantization import Quantization, Storage
-from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Plain, Stretch, Table, TensorGrid, Unplaceable
+from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Plain, Stretch, Table, TensorGrid, Unplaceable
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,7 @@ class _Scale:
     def table(self, module: Table, storage: Storage | None, tp: int) -> int:
         rows = padded_rows(module.rows, module.multiple) if module.spread == "split" else module.rows
         ranks = 1 if module.spread == "whole" else tp
-        if rows % ranks:
-            rows = -(-rows // ranks) * ranks
-        rows //= ranks
+        rows = Part(rows).on(ranks, module.name)
         return rows * module.width * self.width if storage is None else storage.matrix(module.width, rows)
 
     def plain(self, module: Plain, tp: int) -> int:

@@ -71,6 +71,11 @@ def patches(pixels: int, hidden: int, bias: bool = True) -> Plain:
     return vector(pixels * hidden + (hidden if bias else 0))
 
 
+def turned(head: int) -> Plain:
+    """The tower's own table of rotary positions: 8,192 of them, half a head wide."""
+    return Plain((whole(8192), whole(head // 2)), name="rotary positions")
+
+
 def siglip(f: Fields) -> Modules:
     """SigLIP: positions in full on each rank, a last norm. Source: vLLM models/siglip.py."""
     v = Sizes(f, "vision_config")
@@ -100,6 +105,7 @@ def qwen2_vision(f: Fields) -> Modules:
         vector(2 * hidden),
         wide(merged, Part(merged)),
         back(Part(merged), text),
+        turned(hidden // heads),
     ]
 
 
@@ -114,6 +120,7 @@ def qwen25_vision(f: Fields) -> Modules:
         vector(hidden),
         wide(merged, Part(merged)),
         back(Part(merged), int(v("out_hidden_size"))),
+        turned(hidden // int(v("num_heads"))),
     ]
 
 
@@ -131,7 +138,7 @@ def qwen3_vision(f: Fields) -> Modules:
         vector(2 * hidden),
         *merger,
         *deep,
-        Plain((whole(8192), whole(hidden // int(v("num_heads")) // 2)), name="rotary positions"),
+        turned(hidden // int(v("num_heads"))),
     ]
 
 

@@ -8,22 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bot.rulebook.weight_options import OPTIONS
+
 GENERAL = "any.toml"
 """The file with what holds for every family."""
 CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
 """Keys of a change that say when it holds; the others are what it changes."""
-OPTIONS = frozenset({
-    "attention_name", "block_scale_bytes", "blocks", "defaults", "down_name", "embedding_last", "embedding_whole", "embeddings_everywhere",
-    "expert_storage", "experts", "experts_bias", "experts_gated", "experts_least_part", "experts_name", "experts_pad", "experts_pad_hidden",
-    "experts_pad_whole", "extras", "feeds", "final_norms", "gated", "head_gate", "indexers", "latent_quantized", "mamba_name", "mamba_norm",
-    "mamba_norms", "mixers", "mlp_beside_experts", "mlp_bias", "mlp_halved", "mlp_key", "mlp_name", "mlp_whole", "narrow_name", "norm_bias",
-    "norms", "out_bias", "out_name", "output_gate", "packed_expert_orders", "partial", "positions", "positions_extra", "positions_key",
-    "qk_norm", "qkv_bias", "qkv_names", "rotary_bytes", "rotary_dims", "rotary_interleaved_times", "rotary_sections_times", "rotary_table",
-    "rotary_whole", "router_bias", "router_bytes", "router_correction", "sharded", "shared", "shared_block", "shared_count", "shared_gate",
-    "shared_name", "shared_times", "sinks", "tied", "tower_stages", "towers", "up_names", "value_key", "vision_bias",
-    "audio_config_defaults", "vision_config_defaults", "vision_gated", "vision_merge", "vision_positions", "widen_name",
-})  # fmt: skip
-"""The closed set of what a family may say; rules/README.md tells what each means."""
 _STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
 
 
@@ -136,7 +126,7 @@ def load_weights(folder: Path) -> WeightRules:
 def check(weights: Mapping[str, Any]) -> Iterable[str]:
     """Every key that nothing reads, and every version range that is not one."""
     for table in (weights, *weights.get("change", ())):
-        known = OPTIONS | ({"change"} if table is weights else CONDITIONS)
+        known = set(OPTIONS) | ({"change"} if table is weights else CONDITIONS)
         yield from (f"[weights] has no {key!r}; known: {', '.join(sorted(known))}" for key in table if key not in known)
         try:
             in_range("0", table.get("vllm", ">=0"))

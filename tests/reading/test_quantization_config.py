@@ -1,0 +1,86 @@
+"""Quantization settings as checkpoints write them, read into what each module takes."""
+
+from typing import Any
+
+import pytest
+
+from bot.budget.quantization import Storage
+from bot.reading.quantization_config import UnknownQuantization, read_quantization
+
+LINEAR = ["layers.3.mlp.up_proj"]
+
+
+def group(bits: int, kind: str, strategy: str, size: int | None = None) -> dict[str, Any]:
+    return {"targets": ["Linear"], "weights": {"num_bits": bits, "type": kind, "strategy": strategy, "group_size": size, "symmetric": True}}
+
+
+def stored(settings: dict[str, Any]) -> Storage:
+    found = read_quantization({"quantization_config": settings}, {}).of(LINEAR)
+    assert found is not None
+    return found
+
+
+def test_a_modelopt_algorithm_that_we_do_not_know_is_named() -> None:
+    with pytest.raises(UnknownQuantization, match="W3A3"):
+        read_quantization({"quantization_config": {"quant_method": "modelopt", "quant_algo": "W3A3"}}, {})
+
+
+def test_compressed_tensors_without_groups_are_refused() -> None:
+    with pytest.raises(UnknownQuantization, match="config_groups"):
+        read_quantization({"quantization_config": {"quant_method": "compressed-tensors"}}, {})
+
+
+def test_no_settings_mean_no_quantization() -> None:
+    assert read_quantization({}, {}).of(LINEAR) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "bytes_of_1024_by_1024"),
+    [
+        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, 1024 * 1024 + 4),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, 1024 * 1024 + 8),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, 1024 * 1024 + 4 * 64),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, 512 * 1024 + 8 * 1024 * 2 + 8 * 512),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": True}, 512 * 1024 + 8 * 1024 * 2 + 8 * 512 + 4 * 1024),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 512 * 1024),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, 1024 * 1024),
+        ({"quant_method": "fbgemm_fp8"}, 1024 * 1024 + 4 * 1024),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 512 * 1024 + 64 * 1024 + 8),
+        ({"quant_algo": "FP8"}, 1024 * 1024 + 8),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": group(8, "float", "channel")}}, 1024 * 1024 + 4 * 1024),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": group(8, "int", "tensor")}}, 1024 * 1024 + 4),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": group(4, "int", "group", 128)}}, 512 * 1024 + 8 * 1024 * 2),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": group(4, "float", "tensor_group", 16)}}, 512 * 1024 + 64 * 1024 + 8),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": group(4, "float", "group", 32)}}, 512 * 1024 + 32 * 1024),
+    ],
+)
+def test_a_matrix_takes_what_its_method_stores(settings: dict[str, Any], bytes_of_1024_by_1024: int) -> None:
+    assert stored(settings).matrix(1024, 1024) == bytes_of_1024_by_1024
+
+
+def test_settings_beside_the_config_count_when_it_has_none() -> None:
+    beside = {"quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head", "model.layers.3*"]}}
+    found = read_quantization({}, {}, beside)
+    assert found.of(LINEAR) is None
+    assert found.of(["layers.4.mlp.up_proj"]) is not None
+
+
+def test_settings_inside_the_language_config_count() -> None:
+    assert read_quantization({"text_config": {"quantization_config": {"quant_method": "awq"}}}, {}).of(LINEAR) is not None
+
+
+def test_a_mixed_checkpoint_quantizes_what_it_lists() -> None:
+    layers = {"model.layers.3.mlp.up_proj": {"quant_algo": "FP8"}, "model.layers.3.mlp.experts.7.up_proj": {"quant_algo": "NVFP4"}}
+    found = read_quantization(
+        {"quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers}}, {}
+    )
+    assert [
+        found.of([name]) and found.of([name]).bits for name in ("layers.3.mlp.up_proj", "layers.3.mlp.experts", "layers.4.mlp.up_proj")
+    ] == [8, 4, None]  # type: ignore[union-attr]
+
+
+def test_experts_kept_in_fp4_beside_fp8_are_read_so() -> None:
+    found = read_quantization({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}, {"expert_storage": "fp4"})
+    experts = found.of(["layers.3.ffn.experts"], experts=True)
+    assert experts is not None
+    assert (experts.bits, stored({"quant_method": "fp8", "weight_block_size": [128, 128]}).bits) == (4, 8)
