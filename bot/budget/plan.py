@@ -29,7 +29,8 @@ class Layout:
 
 def lay_out(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: PlannerRules) -> Layout:
     """Pages of all layers, grouped, and the bytes of one block per stage. Raises Unplannable when the engine would refuse."""
-    groups = group(_members(shape, grid, settings, rules), hybrid_manager=settings.hybrid_manager, packed=shape.packed, pads=rules.pads_pages)
+    members = _members(shape, grid, settings, rules)
+    groups = group(members, hybrid_manager=settings.hybrid_manager, packed=shape.packed, pads=rules.pads_pages)
     stages = stage_layers(len(shape.layers), grid.pp)
     return Layout(groups, tuple(_block_bytes(groups, stage) for stage in stages), settings, grid.dcp)
 

@@ -31,8 +31,9 @@ class PlannerRules:
     state cache prefixes unless told not to. `every_states`: kinds that can be kept once per block. `checkpoint_states`: kinds of which
     aligned caching keeps one more, taken while a prompt is read. `delta_multiple`: aligned states of delta-rule layers stand at multiples
     of so many tokens. `states_follow_block`: a block that holds a state is a multiple of --block-size, not of the kernel's least block.
-    `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`: layers that read another layer's cache have none of their own. `pads_pages`: attention pages that do not divide the
-    largest are padded to it. `async_scheduling`: a second batch is prepared while one runs.
+    `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`: layers that read another layer's cache have
+    none of their own. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch
+    is prepared while one runs.
     """
 
     in_flight: Literal["batch", "batches"]

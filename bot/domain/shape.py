@@ -110,7 +110,8 @@ class ModelShape:
     `layers`: the caches of each layer that has a place in the pipeline, in order; a layer without any is ().
     `kv_dtype`: how the checkpoint wants its KV cache kept, None when it does not say. `state_dtype`: the same for recurrent state.
     `packed`: pages of different sizes lie side by side in one pool. `fixed_block`: tokens per block when its kernel fixes them.
-    `state_chunk`: tokens that a kernel of recurrent state works on at once. `sparse`: an indexer picks the tokens that are attended. `shared_layers`: the last so many layers read the cache of earlier ones.
+    `state_chunk`: tokens that a kernel of recurrent state works on at once. `sparse`: an indexer picks the tokens that are attended.
+    `shared_layers`: the last so many layers read the cache of earlier ones. `max_positions`: None when nothing limits the context.
     """
 
     family: str

@@ -139,7 +139,8 @@ def release(version: str) -> str:
 
 
 def _problems(file: File) -> list[str]:
-    ranges = [one.vllm for one in (*file.rule, *file.batch, *file.kv_dtype, *file.block)]
+    ranged: list[Rule | Batch | KvKind | Block] = [*file.rule, *file.batch, *file.kv_dtype, *file.block]
+    ranges = [one.vllm for one in ranged]
     broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not _is_range(spec)]
     if broken:
         return broken

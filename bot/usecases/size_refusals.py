@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from bot.budget.kv import ceil_div
 from bot.domain.shape import Heads, Latent, Mamba1, Mamba2, ModelShape
-from bot.usecases.size_question import Asked, Refused
+from bot.usecases.size_question import Asked
+from bot.usecases.size_values import Refused
 
 
 def refuse(asked: Asked) -> None:
@@ -35,7 +36,7 @@ def _cache_refusals(shape: ModelShape, tp: int) -> Iterable[str]:
             case Heads(kv_heads=heads) if (heads % tp if heads >= tp else tp % heads):
                 yield f"{heads} KV heads and tensor parallel size {tp}: one must divide the other"
             case Mamba2(groups=groups) if groups % tp and groups != 1:
-                yield f"{groups} state groups are not divisible by tensor parallel size {tp}; only a single group may be copied to every rank"
+                yield f"{groups} state groups are not divisible by tensor parallel size {tp}; only a single group may be copied"
             case Mamba2(heads=heads) if heads % tp:
                 yield f"{heads} state heads are not divisible by tensor parallel size {tp}"
             case Mamba1(inner=inner) if inner % tp:
@@ -53,7 +54,7 @@ def _context_refusals(asked: Asked) -> Iterable[str]:
     for cache in shape.caches:
         if isinstance(cache, Heads) and grid.dcp > grid.tp // cache.kv_heads:
             copies = grid.tp // cache.kv_heads
-            yield f"{cache.kv_heads} KV heads have {copies} copies over {grid.tp} ranks, too few for decode context parallel size {grid.dcp}"
+            yield f"{cache.kv_heads} KV heads have {copies} copies on {grid.tp} ranks, but decode context parallel size is {grid.dcp}"
 
 
 def _length_refusals(asked: Asked) -> Iterable[str]:

@@ -7,7 +7,8 @@ from bot.domain.tensors import TensorGrid, Unplaceable
 from bot.reading.quantization_config import UnknownQuantization
 from bot.reading.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
-from bot.usecases.size_question import Asked, Refused, flag, integer, per_rank
+from bot.usecases.size_question import Asked
+from bot.usecases.size_values import Refused, flag, integer, per_rank
 from bot.usecases.weigh import weigh
 
 

@@ -1,0 +1,66 @@
+"""Single values of a sizing question, checked; every error names the value and what it must be."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Refused(ValueError):
+    """The question has no answer. `by`: `engine` when vLLM itself refuses these arguments, `oombot` when we do not know enough."""
+
+    def __init__(self, message: str, by: str = "oombot") -> None:
+        super().__init__(message)
+        self.by = by
+
+
+def integer(question: Mapping[str, Any], name: str) -> int | None:
+    """A whole number of the question, None when it is not given. Raises Refused when it is none."""
+    value = question.get(name)
+    if value is None:
+        return None
+    figure = _figure(name, value)
+    if figure != int(figure):
+        raise Refused(f"{name} is {value!r}; it must be a whole number")
+    return int(value) if isinstance(value, int | str) else int(figure)
+
+
+def positive(question: Mapping[str, Any], name: str) -> int:
+    """A count of at least 1, which is also its default."""
+    value = integer(question, name)
+    if value is not None and value < 1:
+        raise Refused(f"{name} is {value}; it must be at least 1", by="engine")
+    return value or 1
+
+
+def share(question: Mapping[str, Any], name: str, default: float) -> float:
+    """A fraction above 0 and up to 1."""
+    value = question.get(name)
+    figure = default if value is None else _figure(name, value)
+    if not 0 < figure <= 1:
+        raise Refused(f"{name} is {value!r}; it must lie above 0 and be at most 1", by="engine")
+    return figure
+
+
+def flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A switch of the question, `default` when it is not given."""
+    value = question.get(name)
+    return default if value is None else str(value).lower() not in {"false", "0", "no"}
+
+
+def per_rank(question: Mapping[str, Any], name: str, ranks: int) -> Sequence[int] | None:
+    """One figure for every rank, or a list with one per rank (pipeline × tensor); None when it is not given."""
+    value = question.get(name)
+    if not isinstance(value, list | tuple):
+        number = integer(question, name)
+        return None if number is None else [number] * ranks
+    if len(value) != ranks:
+        raise Refused(f"{name} lists {len(value)} figures, but there are {ranks} ranks")
+    return [int(_figure(name, figure)) for figure in value]
+
+
+def _figure(name: str, value: Any) -> float:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise Refused(f"{name} is {value!r}; it must be a number") from None
