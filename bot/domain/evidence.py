@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.domain.deployment import Deployment
-from bot.domain.rank import Rank
+from bot.domain.rank import Grid, Rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,24 @@ class Frame:
     echo: str = ""
     order: int = 0
 
+    def is_function(self, wanted: str) -> bool:
+        """Is it that function? A chat may have eaten the underscores at both ends (`__init__` as `init`)."""
+        return self.function == wanted or self.function.strip("_") == wanted.strip("_") != ""
+
+    def stands_in(self, wanted: str) -> bool:
+        """Does it stand in that file (the end of a path) or folder (`models/`)? A cut path may be shorter than what is wanted."""
+        path = self.path.replace("\\", "/")
+        if wanted.endswith("/"):
+            return wanted in path
+        return path.endswith(wanted) or ("/" in path and wanted.endswith(path.lstrip("/")))
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that reading found. `unread` counts lines that no format could sign: it shows which format is missing."""
+    """All that reading found. `unread` counts lines that no format could sign: it shows which format is missing.
+
+    `speakers` holds the first line of each process, `errors` the lines of level ERROR.
+    """
 
     facts: tuple[Fact, ...] = ()
     frames: tuple[Frame, ...] = ()
@@ -84,3 +98,6 @@ class Evidence:
     unread: int = 0
     redactions: int = 0
     empty: bool = False
+    grid: Grid = field(default_factory=Grid)
+    speakers: tuple[LogLine, ...] = ()
+    errors: tuple[LogLine, ...] = ()

@@ -23,3 +23,21 @@ class Rank:
     node: str | None = None
     pid: int | None = None
     basis: RankBasis = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then."""
+
+    dp: int | None = None
+    pp: int | None = None
+    tp: int | None = None
+    world: int | None = None
+    ray: bool = False
+    several: bool = False
+    devices_set: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Everything that was said agrees with one worker."""
+        return self.world == 1 or (self.world is None and all(size in (None, 1) for size in (self.dp, self.pp, self.tp)))

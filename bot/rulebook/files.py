@@ -141,9 +141,7 @@ class RemedyRule(Shape):
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []
-    when: list[str] = []
-    unless: list[str] = []
-    rank: int = 50
+    keep_fixed: list[str] = msgspec.field(default_factory=lambda: ["model revision", "engine image", "GPU topology", "workload"])
 
 
 class AvoidRule(Shape):
@@ -157,8 +155,6 @@ class AvoidRule(Shape):
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []
-    when: list[str] = []
-    unless: list[str] = []
 
 
 class QuestionRule(Shape):
@@ -172,8 +168,6 @@ class QuestionRule(Shape):
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []
-    when: list[str] = []
-    unless: list[str] = []
 
 
 class Topic(Shape):

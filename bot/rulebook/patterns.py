@@ -20,7 +20,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
     regex.error when it is none.
     """
     shared = DEFINITIONS if "(?&" in pattern else ""
-    return regex.compile(shared + pattern.strip(), regex.VERBOSE | regex.VERSION1)
+    return regex.compile(shared + pattern.strip("\n"), regex.VERBOSE | regex.VERSION1)
 
 
 def search(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":

@@ -1,0 +1,130 @@
+"""Facts that follow from figures: arithmetic that decides when words do not. Rules name them by kind."""
+
+import re
+from collections.abc import Iterator
+
+from bot.domain.evidence import Evidence, Fact, Speaker
+from bot.domain.size import GIB, MIB, gib
+
+ROWS = (1024, 512, 256, 2048, 128, 64, 32, 16, 8)
+VOCABULARIES = (151936, 152064, 128256, 129280, 32000, 32064, 151552, 201088, 262144, 262208, 256000, 100352, 131072, 163840, 102400, 200064, 248320, 154880, 202048)
+SAMPLER_BYTES = (4, 8, 12)
+_NOBODY = Speaker(key="")
+_PREQUANTIZED = re.compile(r"(?i)awq|gptq|fp8|nvfp4|mxfp4|int4|int8|w4a16|w8a8|4bit|8bit|bnb|quantized|autoround|gguf|fp4")
+_VISION = re.compile(r"(?i)\bvl\b|vision|llava|internvl|pixtral|omni|-vl-|qwen[\d.]*-?vl|molmo|mllama|minicpm-v|phi-3\.5-v|ocr|gemma-?[34]|kimi-vl|glm-4\.\dv")
+
+
+def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
+    """Every derived fact of this evidence, each with the line of the figure that it rests on."""
+    found = list(_of_error(evidence, error)) if error is not None else []
+    return [*found, *_of_progress(evidence, error), *_of_deployment(evidence, error)]
+
+
+def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
+    return Fact(
+        id=f"derived.{kind}", kinds=frozenset({kind}), fields=fields, speaker=base.speaker if base else _NOBODY,
+        source=base.source if base else 0, line=base.line if base else 0, text=base.text if base else "", order=base.order if base else 0,
+    )  # fmt: skip
+
+
+def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
+    at = error.fields
+    tried, free, total = at.get("tried"), at.get("free"), at.get("total")
+    allocated, private, unallocated, process = at.get("allocated"), at.get("private"), at.get("unallocated"), at.get("process")
+    if private:
+        yield _fact("private-pools", error, bytes=private)
+    if tried and (rows := sampler_rows(tried, evidence)) is not None:
+        yield _fact("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
+    if tried and total and tried > total:
+        yield _fact("tried-exceeds-card", error)
+    if tried and free and free > 50 * tried and free > GIB:
+        yield _fact("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
+    if tried and unallocated is not None:
+        yield _fact("fragmentation-covers" if unallocated >= tried and unallocated > 256 * MIB else "fragmentation-excluded", error)
+    if process and total and free is not None and (others := total - process - free) > GIB:
+        yield _fact("others-hold", error, bytes=others)
+    elif total and free is not None and allocated and not process and not at.get("other") and total - free - allocated - (unallocated or 0) > 8 * GIB:
+        yield _fact("others-hold", error, bytes=total - free - allocated - (unallocated or 0))
+    utilization = evidence.deployment.number("gpu_memory_utilization")
+    if allocated and total and not private:
+        if utilization and allocated > total * utilization and utilization > 0.5:
+            yield _fact("allocated-above-budget", error, budget=round(total * utilization))
+        elif allocated > 0.955 * total:
+            yield _fact("allocated-nearly-all", error)
+
+
+def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
+    """(rows, vocabulary, bytes an entry) when a request is rows × vocabulary × 4, 8 or 12 as printed to two decimals; else None.
+
+    4: float32 logits, 8: int64 indices, 12: a sort, which needs both.
+    """
+    rows_said = evidence.deployment.number("max_num_seqs")
+    dummy = next((f.fields["dummy_requests"] for f in evidence.facts if "dummy_requests" in f.fields), None)
+    rows = (int(dummy),) if dummy else (int(rows_said),) if rows_said else ROWS
+    unit = GIB if tried >= GIB else MIB
+    shown = round(tried / unit, 2)
+    for count in rows:
+        for vocabulary in VOCABULARIES:
+            for width in SAMPLER_BYTES:
+                exact = count * vocabulary * width
+                rounded = -(-exact // (2 * MIB)) * 2 * MIB  # the allocator hands out whole 2 MiB above 10 MiB
+                if exact > 20 * MIB and shown in (round(exact / unit, 2), round(rounded / unit, 2)):
+                    return count, vocabulary, width
+    return None
+
+
+def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+    until = error.order if error is not None else 10**9
+    source = error.source if error is not None else None
+    before = [f for f in evidence.facts if f.order <= until and (source is None or f.source == source)]
+    sized = any("kv-sized" in f.kinds or f.id in ("vllm.graphs-captured", "vllm.available-kv") for f in before)
+    private = error is not None and bool(error.fields.get("private"))
+    if not sized and not private:
+        yield _fact("before-cache", error)
+    begun = next((f for f in reversed(before) if f.id == "vllm.capture-begins"), None)
+    if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
+        yield _fact("capture-open", begun)
+    for fact in before:
+        if fact.id == "vllm.available-kv" and fact.fields["kv_cache_bytes"] <= 0 or fact.id == "vllm.v0-terms" and fact.fields["kv_cache_bytes"] <= 0:
+            yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
+        if fact.id == "vllm.blocks" and fact.fields["num_gpu_blocks"] == 0:
+            yield _fact("pool-not-positive", fact)
+
+
+def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+    deployment = evidence.deployment
+    model = deployment.model.value if deployment.model else ""
+    quantization = str(deployment.value("quantization") or "")
+    tp = deployment.number("tensor_parallel_size") or (evidence.grid.tp or None)
+    if _PREQUANTIZED.search(model):
+        yield _fact("prequantized-checkpoint", error)
+    elif quantization in ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor"):
+        yield _fact("online-quantization", error)
+    if quantization:
+        yield _fact("quantization-set", error)
+    if deployment.gpu_count is not None and tp and deployment.gpu_count.value > tp and (evidence.grid.pp or 1) == 1:
+        yield _fact("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
+    elif tp and tp > 1:
+        yield _fact("several-gpus-in-use", error, tp=int(tp))
+    if _VISION.search(model):
+        yield _fact("vision-model", error)
+    if (evidence.grid.pp or 1) > 1:
+        yield _fact("pipeline-parallel", error)
+    for name in ("enforce_eager", "enable_sleep_mode", "enable_lora", "skip_mm_profiling", "disable_custom_all_reduce"):
+        if deployment.value(name) is True:
+            yield _fact("set-" + name.replace("_", "-"), error)
+    if deployment.value("enable_chunked_prefill") is False:
+        yield _fact("chunked-prefill-off", error)
+    for name in ("kv_cache_memory_bytes", "num_gpu_blocks_override", "cpu_offload_gb", "num_scheduler_steps", "max_num_seqs", "max_num_batched_tokens",
+                 "speculative_config", "swap_space", "max_rolling_batch_size"):  # fmt: skip
+        if deployment.number(name) or (isinstance(deployment.value(name), str) and name == "speculative_config"):
+            yield _fact("given-" + name.replace("_", "-"), error)
+    if str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")).find("expandable_segments") >= 0:
+        yield _fact("expandable-segments-set", error)
+    utilization = deployment.number("gpu_memory_utilization")
+    if utilization is not None:
+        yield _fact("utilization-high" if utilization >= 0.95 else "utilization-low" if utilization < 0.85 else "utilization-usual", error, value=utilization)
+    for name, values in deployment.tried.items():
+        yield _fact("tried-" + name.replace("_", "-"), error, values=values)
+    if (memory := deployment.gpu) is not None and memory.value.startswith(("GB10", "Jetson", "GH200", "Strix", "Thor", "Orin")):
+        yield _fact("unified", error)

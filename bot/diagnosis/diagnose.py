@@ -1,0 +1,59 @@
+"""Evidence in, Diagnosis out: pure, and the same every time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.diagnosis.derived import derived_facts
+from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
+from bot.diagnosis.ledger import ledger
+from bot.diagnosis.phase import PhaseFinding, also_possible, findings
+from bot.diagnosis.questions import questions
+from bot.diagnosis.remedies import avoid, remedies
+from bot.diagnosis.scene import Scene
+from bot.diagnosis.summary import deployment_of, summary_of
+from bot.diagnosis.verdict import choose
+from bot.domain.diagnosis import Diagnosis, Proof
+from bot.domain.evidence import Evidence
+from bot.rulebook.book import Rulebook
+
+
+def diagnose(
+    book: Rulebook, evidence: Evidence, refuted: Sequence[Mapping[str, Any]] = (), failed_elsewhere: Sequence[Mapping[str, Any]] = ()
+) -> Diagnosis:
+    """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: changes that failed in like incidents."""
+    scene = _scene(evidence)
+    found = findings(book, scene)
+    chosen, verdict = choose(scene, found)
+    phase = chosen.phase if chosen is not None else "unknown"
+    rank = failing_rank(evidence, scene.failing, scene.error_fact)
+    budgets = ledger(book, scene)
+    own = next((b for b in budgets if rank is not None and b.rank == rank.number), budgets[0] if budgets else None)
+    changes = remedies(book, scene, phase, own, refuted) if phase != "unknown" else []
+    changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
+    asked = questions(book, scene, phase, verdict, rank)
+    return Diagnosis(
+        verdict=verdict, phase=phase, engine=evidence.engine, engine_version=evidence.engine_version,
+        engine_version_range=evidence.engine_version_range, rank=rank, first_error=scene.error, budgets=budgets,
+        deployment=deployment_of(evidence), recommendation=changes[0] if changes else None, alternatives=tuple(changes[1:4]),
+        avoid=avoid(book, scene, phase, changes), questions=asked, proof=_proof(scene, chosen),
+        also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
+        also_failed=also_failed(evidence, scene.failing, scene.facts),
+        summary=summary_of(scene, phase, verdict, rank), redactions=evidence.redactions, rulebook=book.digest,
+    )  # fmt: skip
+
+
+def _scene(evidence: Evidence) -> Scene:
+    fact = first_error_fact(evidence)
+    error = None if fact is None else as_first_error(fact, evidence)
+    facts = [*evidence.facts, *derived_facts(evidence, fact)]
+    return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
+
+
+def _proof(scene: Scene, chosen: PhaseFinding | None) -> tuple[Proof, ...]:
+    proofs = list(chosen.proof) if chosen is not None else []
+    if scene.error is not None and all(p.line != scene.error.line for p in proofs):
+        rule = scene.error_fact.id if scene.error_fact is not None else "first-error"
+        proofs.append(Proof(scene.error.source, scene.error.line, rule, scene.error.text[:600]))
+    return tuple(proofs)
+
+

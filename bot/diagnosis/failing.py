@@ -1,0 +1,137 @@
+"""The first error, the process it happened in, and that process' rank. Never a wrapper, never a guess."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.diagnosis import FirstError
+from bot.domain.evidence import Evidence, Fact, Speaker
+from bot.domain.rank import Grid, Rank
+
+ERROR_KINDS = (
+    "torch_oom", "cuda_oom", "cublas_alloc", "cumem", "nccl", "free_memory_check", "no_cache_blocks", "context_exceeds_cache",
+    "too_few_state_blocks", "profiling_assert", "sampler_warmup", "host_alloc", "shm", "host_kill",
+)  # fmt: skip
+_FIGURES = {
+    "tried": "tried_bytes", "free": "free_bytes", "total": "total_bytes", "process": "process_bytes", "allocated": "allocated_bytes",
+    "allowed": "allowed_bytes", "unallocated": "reserved_unallocated_bytes", "private": "private_pool_bytes",
+}  # fmt: skip
+_EXCEPTION_LIKE = re.compile(r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|(?:CUDA|HIP|XPU) (?:error: )?out of memory)")
+_WORKER_FILES = ("gpu_worker.py", "gpu_model_runner.py", "uniproc_executor.py", "gpu_executor.py", "worker/worker.py", "model_runner.py", "xpu_worker.py",
+                 "/model_executor/", "worker/cache_engine.py", "cpu_worker.py")  # fmt: skip
+
+
+def first_error_fact(evidence: Evidence) -> Fact | None:
+    """The earliest fact that is an allocation failure or a self-naming memory error; prose and quotations only where nothing better stands."""
+    candidates = [f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and "notice" not in f.kinds]
+    if not candidates:
+        return None
+    quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
+    figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
+    return min(candidates, key=lambda f: (_standing(f, quoted, figured), f.source, f.order))
+
+
+def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, int]]) -> int:
+    place = (fact.source, fact.line)
+    if "without-figures" in fact.kinds and place in figured:
+        return 9
+    if "undecided" in fact.kinds or "engine-wrapper" in fact.kinds:
+        return 4
+    if place in quoted:
+        return 3
+    if "nccl" in fact.kinds or fact.id in ("host.exit-9", "torch.allocator-warning"):
+        return 2
+    if fact.id == "torch.oom-bare" and not _EXCEPTION_LIKE.match(fact.text):
+        return 1
+    return 0
+
+
+def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
+    """The contract's first_error of a fact."""
+    kind = next((k for k in ERROR_KINDS if k in fact.kinds), "other")
+    if kind == "torch_oom" and "HIP out of memory" in fact.text:
+        kind = "hip_oom"
+    if kind == "torch_oom" and "XPU out of memory" in fact.text:
+        kind = "xpu_oom"
+    figures = {name: fact.fields.get(field) for field, name in _FIGURES.items()}
+    text = evidence.lines.get((fact.source, fact.line), fact.text)
+    return FirstError(fact.source, fact.line, text[:2000], kind, figures)
+
+
+def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
+    """Who failed first. An error that the engine core only repeats belongs to the first worker that logged an error."""
+    repeated = fact is not None and any(f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts)
+    if fact is not None and not (repeated and fact.speaker.role != "worker"):
+        return fact.speaker
+    worker = next((line.speaker for line in evidence.errors if line.speaker.role == "worker"), None)
+    worker = worker or next((f.speaker for f in evidence.frames if f.speaker.role == "worker"), None)
+    if worker is not None:
+        return worker
+    if fact is not None:
+        return fact.speaker
+    return next((f.speaker for f in evidence.frames), None)
+
+
+def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None) -> Rank | None:
+    """The rank of the process that failed, or None; the device index alone where that is all that is known."""
+    answer = evidence.answers.get("rank") or evidence.answers.get("failing_rank")
+    if answer and (match := re.search(r"\d+", answer)):
+        return Rank(number=int(match[0]), label=f"rank {match[0]}", basis="answer")
+    grid: Grid = evidence.grid
+    gpu = None if fact is None else fact.fields.get("gpu")
+    if speaker is not None and speaker.key in evidence.ranks:
+        rank = evidence.ranks[speaker.key]
+        return replace(rank, gpu_index=gpu) if isinstance(gpu, int) else rank
+    died = next((f for f in evidence.facts if "process-died" in f.kinds and "rank" in f.fields), None)
+    if fact is None and died is not None:
+        return Rank(number=int(died.fields["rank"]), label=f"VllmWorker-{died.fields['rank']}", basis="message")
+    if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
+        return _alone(speaker, None) if _only_worker(evidence, speaker, fact) and grid.world == 1 else None
+    return _by_device(evidence, speaker, fact, grid, gpu)
+
+
+def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, grid: Grid, gpu: object) -> Rank | None:
+    label = speaker.label if speaker is not None else ""
+    pid = speaker.pid if speaker is not None else None
+    if isinstance(gpu, int):
+        decides = not (grid.ray or grid.several or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
+        if decides and (grid.world is None or gpu < grid.world):
+            basis = "only_worker" if grid.world == 1 else "gpu_index"
+            return Rank(number=gpu, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis=basis)
+        return Rank(number=None, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis="gpu_index")
+    if _only_worker(evidence, speaker, fact):
+        return _alone(speaker, pid)
+    return None
+
+
+def _alone(speaker: Speaker | None, pid: int | None) -> Rank:
+    return Rank(number=0, label=(speaker.label if speaker else "") or "the only worker", pid=pid, basis="only_worker")
+
+
+def _engine_index(speaker: Speaker | None) -> int:
+    return 0 if speaker is None else speaker.parts.get("engine", 0) or 0
+
+
+def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None) -> bool:
+    """Worker code in the engine core or a plain worker, and nothing that speaks of more workers than one."""
+    grid: Grid = evidence.grid
+    if speaker is None or not grid.single or grid.ray or grid.several or _engine_index(speaker):
+        return False
+    if any(s.speaker.parts.keys() & {"tp", "pp"} or s.speaker.label == "VllmWorkerProcess" for s in evidence.speakers):
+        return False
+    if speaker.role == "worker":
+        return speaker.label == "Worker"
+    worker_side = fact is not None and bool(fact.kinds & {"allocation-failed", "worker-side"})
+    frames = [f for f in evidence.frames if f.speaker.key == speaker.key]
+    in_worker = any(any(w in f.path for w in _WORKER_FILES) for f in frames)
+    if speaker.role == "engine-core":
+        return worker_side or in_worker
+    return (worker_side or in_worker) and grid.world == 1
+
+
+def also_failed(evidence: Evidence, speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
+    """Labels of the other workers that report an allocation failure of their own."""
+    labels = dict.fromkeys(
+        f.speaker.label for f in facts if "allocation-failed" in f.kinds and f.speaker.role == "worker" and f.speaker != speaker and f.speaker.label
+    )
+    return tuple(labels)

@@ -1,0 +1,107 @@
+"""Which phase failed: self-naming messages, then the outermost telling frame, then how far the engine had come, then prose."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.diagnosis.scene import Scene, holds, proof, witnesses
+from bot.domain.diagnosis import Phase, Possible, Proof
+from bot.domain.evidence import Fact
+from bot.rulebook.book import Rulebook
+from bot.rulebook.files import Mark, OuterFrame, PhaseRule
+
+WEIGHTS = ("decisive", "strong", "hint")
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFinding:
+    """One rule's opinion and the line it rests on."""
+
+    phase: Phase
+    weight: str
+    rule: str
+    proof: tuple[Proof, ...]
+
+
+def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
+    """Every opinion, the most trustworthy first: weight, then messages, frames, progress, prose."""
+    found = [*_named(book, scene), *_framed(book, scene), *_progressed(book, scene)]
+    return sorted(found, key=lambda f: WEIGHTS.index(f.weight))
+
+
+def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
+    for rule in book.rules:
+        if holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
+            yield PhaseFinding(rule.phase, rule.weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
+
+
+def _proofs(rule: PhaseRule, scene: Scene) -> tuple[Proof, ...]:
+    lines = scene.evidence.lines
+    found = [w for c in (*rule.all, *rule.any) if (w := next(witnesses(c, scene), None)) is not None and w.line]
+    return tuple(dict.fromkeys(proof(w, rule.id, lines) for w in found[:3]))
+
+
+def _framed(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
+    """The first row that holds in the failing speaker's traceback, then the first of the engine core's copy."""
+    for of in ("failing", "engine-core"):
+        for row in book.outer:
+            if row.of == of and (finding := _row(row, scene)) is not None:
+                yield finding
+                break
+
+
+def _row(row: OuterFrame, scene: Scene) -> PhaseFinding | None:
+    if not holds(scene, any_=row.any, none=row.none, of=row.of):
+        return None
+    witness = next(w for c in row.any for w in witnesses(c, scene, row.of))
+    proofs = (proof(witness, row.id, scene.evidence.lines),)
+    weight = row.weight if scene.own_frames() or row.of != "failing" or scene.failing is None else "strong"
+    for inside in row.inside:
+        if holds(scene, any_=inside.any, none=inside.none, of=row.of):
+            inner = next((w for c in inside.any for w in witnesses(c, scene, row.of)), None)
+            more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line else ()
+            return PhaseFinding(inside.phase, weight, row.id, (*proofs, *more))  # type: ignore[arg-type]
+    return PhaseFinding(row.phase, weight, row.id, proofs)  # type: ignore[arg-type]
+
+
+def last_mark(book: Rulebook, scene: Scene) -> tuple[Mark, Fact] | None:
+    """The last line of progress before the failure, in the failing process' own part of the paste."""
+    marks = {mark.fact: mark for mark in book.marks}
+    until = scene.error_fact.order if scene.error_fact is not None and "without-figures" not in scene.error_fact.kinds else 10**9
+    if scene.error_fact is not None and scene.error_fact.speaker.key:
+        until = min(until, scene.error_fact.order)
+    group = scene.failing.group if scene.failing is not None else None
+    before = [f for f in scene.facts if f.id in marks and f.order <= until and (not group or f.speaker.group in ("", group))]
+    if not before:
+        before = [f for f in scene.facts if f.id in marks]
+    order = {mark.fact: n for n, mark in enumerate(book.marks)}
+    if not before:
+        return None
+    # lines of one second may come out of order: of the last few, the one furthest along counts
+    last = max(before, key=lambda f: (f.source, f.order))
+    near = [f for f in before if f.source == last.source and last.order - f.order <= 2]
+    furthest = max(near, key=lambda f: order[f.id])
+    return marks[furthest.id], furthest
+
+
+def _progressed(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
+    found = last_mark(book, scene)
+    if found is None:
+        return
+    mark, fact = found
+    yield PhaseFinding(mark.then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))  # type: ignore[arg-type]
+
+
+def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: list[PhaseFinding]) -> tuple[Possible, ...]:
+    """Other phases that a finding of at least the same weight, or the last mark, leaves open. None when the verdict is certain."""
+    if chosen.weight == "decisive":
+        return ()
+    others: dict[str, str] = {}
+    for finding in found:
+        if finding.phase != chosen.phase and finding.weight != "hint":
+            others.setdefault(finding.phase, f"rule {finding.rule} speaks for it")
+    mark = last_mark(book, scene)
+    if mark is not None:
+        for phase in (mark[0].then, *mark[0].also):
+            if phase != chosen.phase:
+                others.setdefault(phase, f"line {mark[1].line} is the last sign of progress and does not exclude it")
+    return tuple(Possible(phase, why) for phase, why in list(others.items())[:2])  # type: ignore[arg-type]

@@ -1,0 +1,50 @@
+"""At most two questions, each of which would change the verdict or the first change, each with the command that answers it."""
+
+from collections.abc import Iterator
+
+from bot.diagnosis.scene import Scene, holds
+from bot.domain.diagnosis import FollowUp, Phase
+from bot.domain.rank import Rank
+from bot.rulebook.book import Rulebook
+from bot.rulebook.files import QuestionRule
+
+MOST = 2
+
+
+def questions(book: Rulebook, scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> tuple[FollowUp, ...]:
+    """The questions that split what is still possible best, first; none whose answer stands in the paste or was given."""
+    by_id = {rule.id: rule for rule in book.questions}
+    launcher = scene.evidence.deployment.launcher
+    asked = []
+    for wanted in _worth_asking(scene, phase, verdict, rank):
+        rule = by_id.get(wanted)
+        if rule is None or wanted in scene.evidence.answers or not holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
+            continue
+        asked.append(_follow_up(rule, launcher.value if launcher else "shell"))
+    return tuple(asked[:MOST])
+
+
+def _follow_up(rule: QuestionRule, launcher: str) -> FollowUp:
+    return FollowUp(rule.id, rule.text, rule.how.get(launcher) or rule.how["shell"], rule.would_change, tuple(rule.choices))
+
+
+def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> Iterator[str]:
+    evidence = scene.evidence
+    if phase == "unknown":
+        if scene.error is None or "without-figures" in getattr(scene.error_fact, "kinds", ()):
+            yield "first_error"
+        else:
+            yield "memory_report"
+        if not evidence.deployment.arguments:
+            yield "engine_config"
+        yield "memory_report"
+        return
+    if phase in ("not_oom", "host_memory"):
+        return
+    if scene.error is None and verdict != "certain":
+        yield "first_error"
+    grid = evidence.grid
+    if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
+        yield "failing_rank"
+    if evidence.engine == "unknown":
+        yield "engine_version"

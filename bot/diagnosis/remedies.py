@@ -1,0 +1,153 @@
+"""One change for the phase that failed, the ones next in line, and the changes that the evidence speaks against."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from bot.diagnosis.scene import Scene, holds
+from bot.diagnosis.values import COMPUTED
+from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
+from bot.domain.size import gib
+from bot.rulebook.book import Rulebook
+from bot.rulebook.files import AvoidRule, RemedyRule
+
+MOST_ALTERNATIVES = 4
+VALUE_FLAGS_ONLY = {"lower", "raise"}
+
+
+def remedies(
+    book: Rulebook, scene: Scene, phase: Phase, budget: ReportedBudget | None, refuted: Sequence[Mapping[str, Any]] = ()
+) -> list[Remedy]:
+    """The changes that may help in this phase, best first; those already refuted in this incident are left out."""
+    tried = {(t.get("id"), t.get("flag")) for t in refuted}
+    found: dict[tuple[str, str], Remedy] = {}
+    for rule in book.remedies:
+        if _offered(rule, scene, phase) and (rule.id, rule.flag or None) not in tried and (rule.flag or rule.id, rule.direction) not in found:
+            remedy = _remedy(rule, scene, budget)
+            if remedy is not None:
+                found[rule.flag or rule.id, rule.direction] = remedy
+    return list(found.values())[: MOST_ALTERNATIVES + 1]
+
+
+def _offered(rule: RemedyRule, scene: Scene, phase: Phase) -> bool:
+    engine = scene.evidence.engine
+    return (
+        phase in rule.phases
+        and (engine in rule.engines or "any" in rule.engines)
+        and _in_range(rule.vllm, scene.evidence.engine_version)
+        and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)
+    )
+
+
+def _in_range(wanted: str, version: str | None) -> bool:
+    if not wanted:
+        return True
+    try:
+        return version is not None and Version(Version(version).base_version) in SpecifierSet(wanted, prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Remedy | None:
+    value: str | None = rule.value or None
+    frees: int | None = None
+    if rule.value in COMPUTED:
+        value, frees = COMPUTED[rule.value](scene, budget)
+        if value is not None and _is_no_change(rule, value, scene):
+            return None
+    says = _Says(scene, budget, value)
+    return Remedy(
+        id=rule.id, flag=rule.flag or None, direction=rule.direction or None, value=value,  # type: ignore[arg-type]
+        because=says.fill(rule.because), costs=says.fill(rule.costs), disproved_by=says.fill(rule.disproved_by),
+        keep_fixed=tuple(rule.keep_fixed), command=command(rule, value, scene), frees_bytes=frees,
+    )  # fmt: skip
+
+
+def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
+    now = scene.evidence.deployment.number(rule.flag.lstrip("-").replace("-", "_"))
+    try:
+        return now is not None and (rule.direction == "lower" and float(value) >= now or rule.direction == "raise" and float(value) <= now)
+    except ValueError:
+        return False
+
+
+class _Says:
+    """Fills the figures that a rule's sentence names; a sentence part in [[ ]] is dropped where its figure is unknown."""
+
+    def __init__(self, scene: Scene, budget: ReportedBudget | None, value: str | None) -> None:
+        figures = dict(budget.figures) if budget is not None else {}
+        error = dict(scene.error.figures) if scene.error is not None else {}
+        known: dict[str, Any] = {k.removesuffix("_bytes"): v for k, v in figures.items()} | {
+            "oom_" + k.removesuffix("_bytes"): v for k, v in error.items()
+        }
+        self._known = {k: gib(v) if isinstance(v, int) and abs(v) > 10**6 else v for k, v in known.items() if v is not None}
+        self._known |= {k: k_.value for k, k_ in scene.evidence.deployment.arguments.items()}
+        for fact in scene.facts:
+            for name, field in fact.fields.items():
+                if fact.id.startswith("derived."):
+                    text = gib(field) if name == "bytes" and isinstance(field, int) else field
+                    self._known.setdefault(f"{fact.id.removeprefix('derived.').replace('-', '_')}_{name}", text)
+        if value is not None:
+            self._known["value"] = value
+
+    def fill(self, text: str) -> str:
+        pieces = []
+        for part in text.split("[["):
+            head, closed, tail = part.partition("]]")
+            pieces.append(self._optional(head) + tail if closed else head)
+        try:
+            return " ".join("".join(pieces).format_map(_Unknown(self._known)).split())
+        except (KeyError, ValueError, IndexError):
+            return " ".join("".join(pieces).split())
+
+    def _optional(self, text: str) -> str:
+        try:
+            return text.format_map(self._known)
+        except (KeyError, ValueError, IndexError):
+            return ""
+
+
+class _Unknown(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def command(rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
+    """The one change as a command line of that engine; None where it is no flag or has no value yet."""
+    if not rule.flag or (rule.direction in VALUE_FLAGS_ONLY and value is None):
+        return None
+    if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
+        return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
+    start = {"vllm": "vllm serve", "unknown": "vllm serve", "sglang": "python -m sglang.launch_server --model-path", "tensorrt-llm": "trtllm-serve",
+             "tgi": "text-generation-launcher --model-id", "lmdeploy": "lmdeploy serve api_server", "llama.cpp": "llama-server -m"}[scene.evidence.engine]  # fmt: skip
+    model = scene.evidence.deployment.model
+    kept = [] if rule.direction == "remove" else [rule.flag if value is None or value == "true" else f"{rule.flag} {value}"]
+    return " ".join([start, shlex.quote(model.value) if model else "MODEL", *_unchanged(rule, scene), *kept])
+
+
+_CARRIED = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "quantization", "dtype", "kv_cache_dtype", "max_model_len",
+            "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "mem_fraction_static", "cpu_offload_gb")  # fmt: skip
+
+
+def _unchanged(rule: RemedyRule, scene: Scene) -> Iterator[str]:
+    changed = rule.flag.lstrip("-").replace("-", "_")
+    for name in _CARRIED:
+        known = scene.evidence.deployment.arguments.get(name)
+        if known is not None and name != changed and not (known.value in (1, "auto") or known.origin != "log"):
+            yield f"--{name.replace('_', '-')} {known.value}"
+
+
+def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) -> tuple[Avoid, ...]:
+    """The changes not to try in this phase, each with its reason; never the one that is recommended."""
+    offered = {(r.flag, r.direction) for r in chosen}
+    rows = [rule for rule in book.avoid if _avoided(rule, scene, phase) and (rule.flag, rule.direction) not in offered]
+    says = _Says(scene, None, None)
+    unique = {(rule.flag, rule.direction): Avoid(rule.flag, rule.direction, says.fill(rule.because)) for rule in reversed(rows)}  # type: ignore[arg-type]
+    return tuple(reversed(unique.values()))
+
+
+def _avoided(rule: AvoidRule, scene: Scene, phase: Phase) -> bool:
+    return phase in rule.phases and scene.evidence.engine in rule.engines and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)

@@ -1,0 +1,96 @@
+"""What the rules may look at: the evidence, who failed, and facts that follow from figures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.diagnosis import FirstError, Proof
+from bot.domain.evidence import Evidence, Fact, Frame, Speaker
+from bot.rulebook.book import texts
+from bot.rulebook.files import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`facts` holds the evidence's facts and those derived from figures; `failing` the process that failed first."""
+
+    evidence: Evidence
+    facts: Sequence[Fact]
+    failing: Speaker | None
+    error: FirstError | None
+    error_fact: Fact | None = None
+
+    def frames_of(self, of: str) -> Sequence[Frame]:
+        """The failing speaker's frames; where it has none, those of other workers or unsigned lines; or the engine core's."""
+        frames = self.evidence.frames
+        if of == "anyone":
+            return frames
+        if of == "engine-core":
+            return [f for f in frames if f.speaker.role in ("engine-core", "unknown", "front-end") and f.speaker != self.failing]
+        own = [f for f in frames if self.failing is not None and f.speaker.key == self.failing.key]
+        return own or [f for f in frames if f.speaker.role in ("worker", "unknown")]
+
+    def own_frames(self) -> bool:
+        """Does the failing speaker show a traceback of its own?"""
+        return self.failing is not None and any(f.speaker.key == self.failing.key for f in self.evidence.frames)
+
+    def has(self, kind: str) -> bool:
+        """Is there a fact of that kind?"""
+        return any(kind in fact.kinds for fact in self.facts)
+
+    def first(self, *ids: str) -> Fact | None:
+        """The first fact with one of these ids."""
+        return next((fact for fact in self.facts if fact.id in ids), None)
+
+
+def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterator[Fact | Frame]:
+    """Everything in the scene that satisfies one condition."""
+    functions, files = texts(condition.frame), texts(condition.file)
+    if functions:
+        for frame in scene.frames_of(of):
+            named = functions == ["*"] or any(frame.is_function(f) for f in functions)
+            if named and (not files or any(frame.stands_in(f) for f in files)):
+                yield frame
+    if condition.echo:
+        yield from (frame for frame in scene.frames_of(of) if condition.echo in frame.echo)
+    ids, kinds = texts(condition.fact), texts(condition.kind)
+    if ids or kinds:
+        for fact in scene.facts:
+            if (fact.id in ids or any(kind in fact.kinds for kind in kinds)) and _fields_hold(condition.where, fact.fields):
+                yield fact
+
+
+def holds(
+    scene: Scene, *, all_: Sequence[Condition] = (), any_: Sequence[Condition] = (), none: Sequence[Condition] = (), of: str = "anyone"
+) -> bool:
+    """Every one of `all_`, at least one of `any_` where there are some, and none of `none`."""
+    return (
+        all(_satisfied(c, scene, of) for c in all_)
+        and (not any_ or any(_satisfied(c, scene, of) for c in any_))
+        and not any(_satisfied(c, scene, of) for c in none)
+    )
+
+
+def _satisfied(condition: Condition, scene: Scene, of: str) -> bool:
+    return next(witnesses(condition, scene, of), None) is not None
+
+
+def _fields_hold(where: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    """field = value or list of values; field_has = texts it contains; field_min, field_max = bounds."""
+    for name, wanted in where.items():
+        if name.endswith("_has"):
+            text = str(fields.get(name.removesuffix("_has"), ""))
+            if not any(str(w) in text for w in (wanted if isinstance(wanted, list) else [wanted])):
+                return False
+        elif name.endswith("_min") or name.endswith("_max"):
+            value = fields.get(name[:-4])
+            if value is None or (value < wanted if name.endswith("_min") else value > wanted):
+                return False
+        elif fields.get(name) not in (wanted if isinstance(wanted, list) else [wanted]):
+            return False
+    return True
+
+
+def proof(witness: Fact | Frame, rule: str, lines: Mapping[tuple[int, int], str]) -> Proof:
+    """The line behind a witness, as given."""
+    return Proof(witness.source, witness.line, rule, lines.get((witness.source, witness.line), getattr(witness, "text", ""))[:600])

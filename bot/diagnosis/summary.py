@@ -1,0 +1,61 @@
+"""The verdict in one sentence, and the deployment as the contract shows it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.diagnosis.scene import Scene
+from bot.domain.diagnosis import Phase
+from bot.domain.evidence import Evidence
+from bot.domain.rank import Rank
+from bot.domain.size import gib
+
+PHASE_WORDS: Mapping[str, str] = {
+    "startup_check": "the start-up check, before anything was loaded",
+    "weight_loading": "weight loading",
+    "profiling": "the profiling run, before the cache was sized",
+    "kv_cache_sizing": "cache sizing: a check, not a failed allocation",
+    "kv_cache_allocation": "allocating the KV cache pool",
+    "graph_capture": "CUDA graph capture",
+    "warmup": "warm-up",
+    "serving": "serving",
+    "wake_up": "sleep or wake-up",
+    "host_memory": "the machine's own memory, not the card's",
+}
+
+
+def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> str:
+    """One sentence that says what failed, where, and how sure."""
+    if phase == "unknown":
+        return "The evidence does not decide which phase failed." if scene.error else "There is no memory error in this evidence, so no phase can be named."
+    if phase == "not_oom":
+        return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
+    where = f" on rank {rank.number} ({rank.label})" if rank is not None and rank.number is not None else ""
+    figures = scene.error.figures if scene.error is not None else {}
+    tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
+    size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""
+    lead = "Out of memory in " if phase not in ("kv_cache_sizing", "startup_check", "host_memory") else "Stopped in " if phase != "host_memory" else "Out of "
+    sure = "" if verdict == "certain" else "Probably: "
+    sentence = f"{lead}{PHASE_WORDS[phase]}{where}{size}."
+    return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
+
+
+_SHOWN = ("tensor_parallel_size", "pipeline_parallel_size", "max_model_len", "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens")
+
+
+def deployment_of(evidence: Evidence) -> dict[str, Any]:
+    """The contract's deployment object: flags by vLLM's argument names, environment variables by their own."""
+    source = evidence.deployment
+    shown: dict[str, Any] = {
+        "model": source.model.value if source.model else None,
+        "gpu": source.gpu.value if source.gpu else None,
+        "gpu_count": source.gpu_count.value if source.gpu_count else None,
+    }
+    shown |= dict.fromkeys(_SHOWN) | {name: known.value for name, known in source.arguments.items()}
+    shown |= {name: known.value for name, known in source.environment.items()}
+    shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or (evidence.grid.tp if (evidence.grid.tp or 1) > 1 else None)
+    shown["pipeline_parallel_size"] = shown["pipeline_parallel_size"] or (evidence.grid.pp if (evidence.grid.pp or 1) > 1 else None)
+    shown["tried"] = {name: list(values) for name, values in source.tried.items()}
+    names = ("memory_bytes", "limit_bytes", "rss_bytes", "shm_bytes")
+    shown["host"] = {name: source.host[name].value if name in source.host else None for name in names}
+    shown["launcher"] = source.launcher.value if source.launcher else None
+    return shown

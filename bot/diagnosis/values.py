@@ -1,0 +1,166 @@
+"""Computes the value of a change from the evidence: the largest fraction that passes, the longest context that fits."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from bot.diagnosis.scene import Scene
+from bot.domain.diagnosis import ReportedBudget
+from bot.domain.size import GIB, MIB
+
+Value = tuple[str | None, int | None]
+"""(the value as it stands in a command, bytes that it frees where they can be counted)."""
+Compute = Callable[[Scene, ReportedBudget | None], Value]
+
+
+def _figure(budget: ReportedBudget | None, name: str) -> float | None:
+    value = None if budget is None else budget.figures.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
+    return _figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
+
+
+def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check."""
+    free, total = _figure(budget, "free_at_start_bytes"), _figure(budget, "total_bytes")
+    if not free or not total:
+        return None, None
+    value = math.floor(free / total * 100) / 100
+    return f"{value:.2f}", None
+
+
+def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """So much lower that the failed allocation, and 256 MiB beside it, fits outside the pool; at least 0.02 and in steps of 0.01."""
+    now = _utilization(scene, budget)
+    figures = scene.error.figures if scene.error is not None else {}
+    total = figures.get("total_bytes") or _figure(budget, "total_bytes")
+    if now is None:
+        from_default = 0.92 if _at_least(scene, 20) else 0.90
+        now = from_default if scene.evidence.engine in ("vllm", "unknown") else None
+        if now is None:
+            return None, None
+    short = 0.0
+    if figures.get("tried_bytes") and total:
+        short = max(0, figures["tried_bytes"] - (figures.get("free_bytes") or 0)) + 256 * MIB  # type: ignore[operator]
+    step = max(0.02, math.ceil(short / total * 100) / 100 if total else 0.05)
+    value = max(0.05, round(now - step, 2))
+    return f"{value:.2f}", round((now - value) * total) if total else None
+
+
+def _at_least(scene: Scene, minor: int) -> bool:
+    text = scene.evidence.engine_version or ""
+    parts = text.split(".")
+    return len(parts) > 1 and parts[0] == "0" and parts[1].isdigit() and int(parts[1]) >= minor
+
+
+def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """So much higher that the missing bytes become part of the budget; at most 0.95, or what is free allows."""
+    now = _utilization(scene, budget) or (0.92 if _at_least(scene, 20) else 0.90)
+    total, kv, needed = _figure(budget, "total_bytes"), _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
+    free = _figure(budget, "free_at_start_bytes")
+    most = min(0.95, math.floor(free / total * 100) / 100) if free and total else 0.95
+    if total and kv is not None and kv <= 0:
+        wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
+    elif total and kv is not None and needed:
+        wanted = math.ceil((now + (needed - kv) / total + 0.005) * 100) / 100
+    else:
+        wanted = now + 0.05
+    value = round(min(most, wanted), 2)
+    return (f"{value:.2f}", None) if value > now else (None, None)
+
+
+def fitting_length(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """The engine's own estimate of the longest context; else what the pool's tokens hold."""
+    estimate = _figure(budget, "estimated_max_model_len")
+    if estimate:
+        return str(int(estimate)), None
+    tokens = _figure(budget, "kv_tokens")
+    if tokens and scene.error is not None and scene.error.kind == "context_exceeds_cache":
+        return str(int(tokens)), None
+    kv, needed = _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
+    length = scene.evidence.deployment.number("max_model_len")
+    if kv and needed and length and kv > 0:
+        return str(int(length * kv / needed) // 16 * 16), None
+    return None, None
+
+
+def fitting_state_blocks(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """As many sequences as there are recurrent-state blocks."""
+    blocks = _figure(budget, "state_blocks")
+    return (str(int(blocks)), None) if blocks else (None, None)
+
+
+def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half the sequences, or so few that the sampler's buffer fits into what was free."""
+    sampler = next((f for f in scene.facts if f.id == "derived.sampler-size"), None)
+    dummy = next((f.fields["dummy_requests"] for f in scene.facts if "dummy_requests" in f.fields), None)
+    rows = scene.evidence.deployment.number("max_num_seqs") or dummy or (sampler.fields["rows"] if sampler else None)
+    if not rows:
+        return None, None
+    rows = int(rows)
+    if sampler is not None and scene.error is not None and (free := scene.error.figures.get("free_bytes")):
+        each = sampler.fields["vocabulary"] * sampler.fields["width"]
+        fitting = max(1, 2 ** int(math.log2(max(1, free // each)))) if free >= each else max(1, rows // 4)
+        value = min(rows // 2, fitting)
+        return str(max(1, value)), (rows - value) * each
+    return str(max(1, rows // 2)), None
+
+
+def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half of what was set; 2048 where the default was in force."""
+    now = scene.evidence.deployment.number("max_num_batched_tokens")
+    return (str(max(512, int(now) // 2)), None) if now else ("2048", None)
+
+
+def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """The next size that the cards allow: twice as many."""
+    now = int(scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1)
+    count = scene.evidence.deployment.gpu_count
+    if count is not None and count.value > now:
+        return str(2 ** int(math.log2(count.value))), None
+    return str(now * 2), None
+
+
+def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half the context."""
+    now = scene.evidence.deployment.number("max_model_len")
+    return (str(int(now) // 2), None) if now else (None, None)
+
+
+def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """The pool that was reported, less a gibibyte."""
+    kv = _figure(budget, "kv_cache_bytes")
+    return (str(int(kv) - GIB), GIB) if kv and kv > 2 * GIB else (None, None)
+
+
+def fewer_capture_sizes(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """A handful of sizes."""
+    return "1 2 4 8 16", None
+
+
+def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Another engine's fraction, 0.05 lower."""
+    for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction"):
+        now = scene.evidence.deployment.number(name)
+        if now:
+            return f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None
+    return None, None
+
+
+def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Another engine's fraction, 0.05 higher."""
+    for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count"):
+        now = scene.evidence.deployment.number(name)
+        if now:
+            return f"{min(0.95, now + 0.05):.2f}".rstrip("0"), None
+    return None, None
+
+
+COMPUTED: Mapping[str, Compute] = {
+    f.__name__.replace("_", "-"): f
+    for f in (
+        passing_utilization, lower_utilization, raise_utilization, fitting_length, fitting_state_blocks, fewer_sequences, fewer_batched_tokens,
+        more_tensor_parallel, half_context, pinned_pool, fewer_capture_sizes, lower_fraction, raise_fraction,
+    )
+}  # fmt: skip

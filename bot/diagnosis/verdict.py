@@ -1,0 +1,69 @@
+"""How sure: certain, likely or open; and when the evidence speaks of no shortage at all."""
+
+from collections.abc import Sequence
+
+from bot.diagnosis.phase import PhaseFinding
+from bot.diagnosis.scene import Scene
+from bot.domain.diagnosis import Proof, Verdict
+
+_LATE = {"serving", "warmup"}
+
+
+def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | None, Verdict]:
+    """The finding to stand by and how sure it is; (None, open) when the evidence cannot decide."""
+    short = _memory_evidence(scene)
+    other = _other_cause(scene)
+    if other is not None and not _device_failure(scene):
+        return other, "certain" if other.weight == "decisive" else "likely"
+    if scene.error_fact is not None and "undecided" in scene.error_fact.kinds:
+        found = [f for f in found if f.weight == "decisive"]
+    for finding in found:
+        if finding.weight == "decisive":
+            return finding, "certain"
+        if finding.weight == "strong" or short or finding.phase not in _LATE and _broken(scene):
+            if finding.weight == "hint" and not short and finding.phase in _LATE:
+                continue
+            return finding, "likely"
+    return _no_failure(scene)
+
+
+def _memory_evidence(scene: Scene) -> bool:
+    """Does anything speak of a shortage: an error, a pool that is not positive, or people who say so?"""
+    return scene.error is not None or scene.has("says-oom") or scene.has("pool-not-positive")
+
+
+def _device_failure(scene: Scene) -> bool:
+    """Did an allocation or a check really fail, and not for want of a sane allocator?"""
+    fact = scene.error_fact
+    broken_state = scene.has("free-far-above-tried") and scene.has("allocator-state")
+    return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and not broken_state
+
+
+def _broken(scene: Scene) -> bool:
+    """Did the engine stop, as far as the paste shows?"""
+    return bool(scene.evidence.errors) or scene.has("wrapper") or scene.has("says-stopped") or bool(scene.evidence.frames)
+
+
+def _other_cause(scene: Scene) -> PhaseFinding | None:
+    """A fact that names a cause other than memory."""
+    if scene.has("free-far-above-tried") and scene.has("allocator-state"):
+        fact = next(f for f in scene.facts if "allocator-state" in f.kinds)
+        return _finding("not-oom.allocator-state", fact.source, fact.line, fact.text, "strong")
+    fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
+    if fact is None:
+        return None
+    return _finding(fact.id, fact.source, fact.line, fact.text, "strong" if fact.kinds & {"peer", "mig", "slots"} else "decisive")
+
+
+def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
+    """A log that came up and shows no error is no failure."""
+    ready = next((f for f in scene.facts if "ready" in f.kinds), None)
+    quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
+    stopped = scene.has("stop") and not scene.evidence.frames
+    if ready is not None and scene.error is None and (quiet or stopped):
+        return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
+    return None, "open"
+
+
+def _finding(rule: str, source: int, line: int, text: str, weight: str) -> PhaseFinding:
+    return PhaseFinding("not_oom", weight, rule, (Proof(source, line, rule, text[:600]),))

@@ -1,0 +1,157 @@
+"""What the lines say: every message that the rulebook knows, and every traceback frame."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import ahocorasick_rs
+
+from bot.domain.evidence import Fact, Frame, LogLine
+from bot.reading.frames import frame_of, is_carets, is_echo
+from bot.rulebook.book import Rulebook, texts
+from bot.rulebook.fields import parse
+from bot.rulebook.files import FactRule
+from bot.rulebook.patterns import groups, search
+
+_BOUNDARY = 48
+
+
+class FactFinder:
+    """The rulebook's messages behind one automaton of their anchors."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._rules: list[list[FactRule]] = []
+        anchors: dict[str, list[FactRule]] = {}
+        for rule in book.facts:
+            for anchor in texts(rule.anchor):
+                anchors.setdefault(anchor, []).append(rule)
+        self._anchors = list(anchors)
+        self._rules = [anchors[a] for a in self._anchors]
+        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors) if self._anchors else None
+
+    def candidates(self, text: str) -> list[FactRule]:
+        """The rules with an anchor in this text, each once, in the order of the rule files."""
+        if self._automaton is None:
+            return []
+        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        found: dict[str, FactRule] = {}
+        for index, _, _ in hits:
+            for rule in self._rules[index]:
+                found.setdefault(rule.id, rule)
+        return list(found.values())
+
+    def crossing(self, left: str, right: str) -> list[FactRule]:
+        """The rules whose anchor is broken over two lines, with and without a space at the break."""
+        found: dict[str, FactRule] = {}
+        for joint in ("", " "):
+            head, tail = left.rstrip()[-_BOUNDARY:] if joint else left[-_BOUNDARY:], right.lstrip()[:_BOUNDARY]
+            joined = head + joint + tail
+            if self._automaton is None:
+                continue
+            for index, start, end in self._automaton.find_matches_as_indexes(joined, overlapping=True):
+                if start < len(head) < end:
+                    for rule in self._rules[index]:
+                        found.setdefault(rule.id, rule)
+        return list(found.values())
+
+
+@lru_cache(maxsize=8)
+def finder_of(book: Rulebook) -> FactFinder:
+    """One FactFinder for each rulebook."""
+    return FactFinder(book)
+
+
+def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], list[Frame]]:
+    """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
+    finder = finder_of(book)
+    facts: list[Fact] = []
+    frames: list[Frame] = []
+    below_frame: dict[str, int] = {}
+    for order, line in enumerate(lines):
+        text = line.text
+        if not text:
+            continue
+        frame = frame_of(line, lines[order + 1 : order + 2])
+        key = line.speaker.key
+        if frame is not None:
+            frames.append(replace(frame, order=order))
+            below_frame[key] = order
+            continue
+        echoed = key in below_frame and (is_echo(line) if _follows(lines, below_frame[key], order) else False)
+        if echoed:
+            if frames and not is_carets(text) and frames[-1].speaker.key == key and not frames[-1].echo:
+                frames[-1] = replace(frames[-1], echo=text.strip())
+            if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
+                continue
+        below_frame.pop(key, None)
+        if text.lstrip().startswith("raise "):
+            continue
+        facts += _facts_of(finder, lines, order)
+    return facts, frames
+
+
+def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
+    """Is the line at `order` within the few of the same speaker that may be the frame's source?"""
+    key = lines[order].speaker.key
+    between = sum(line.speaker.key == key for line in lines[frame_at + 1 : order])
+    return between < 4
+
+
+def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
+    line = lines[order]
+    following = lines[order + 1 : order + 9]
+    rules = finder.candidates(line.text)
+    if following and (not following[0].signed or following[0].speaker == line.speaker):
+        known = {rule.id for rule in rules}
+        rules = rules + [r for r in finder.crossing(line.text, following[0].text) if r.id not in known]
+    for rule in rules:
+        fields = _captured(rule, line, following)
+        if fields is not None:
+            yield Fact(
+                id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
+                text=line.text, order=order,
+            )  # fmt: skip
+
+
+def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
+    if not rule.pattern:
+        return {}
+    best: dict[str, Any] | None = None
+    for text in _readings(rule, line, following):
+        match = search(rule.pattern, text)
+        if match is None:
+            continue
+        fields = _parsed(rule, groups(match), text)
+        if fields is None:
+            continue
+        if best is None or len(fields) > len(best):
+            best = fields
+        if not rule.spans or len(best) == len(rule.fields):
+            break
+    return best
+
+
+def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
+    """The line as it stands, then joined with what follows: as a hard wrap, as flowing text, and as either."""
+    yield line.text
+    spans = max(rule.spans, 1)
+    tail: list[str] = []
+    for nxt in following[:spans]:
+        if nxt.signed and nxt.speaker != line.speaker or not nxt.text.strip():
+            break
+        tail.append(nxt.text)
+    if tail:
+        yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
+        yield line.text + "".join(t.lstrip() for t in tail)
+        yield line.text + "".join(tail)
+
+
+def _parsed(rule: FactRule, captured: dict[str, str], text: str) -> dict[str, Any] | None:
+    fields: dict[str, Any] = {}
+    for name, value in captured.items():
+        try:
+            fields[name] = parse(rule.fields.get(name, "text"), value)
+        except ValueError:
+            return None
+    return fields

@@ -1,0 +1,104 @@
+"""Which speaker is which rank: from its own tag, from its pid, from lines that state a rank."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bot.domain.deployment import Deployment
+from bot.domain.evidence import Fact, LogLine, Speaker
+from bot.domain.rank import Grid, Rank
+
+
+def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deployment) -> Grid:
+    """The grid, from flags first, then from the highest places seen in tags and rank lines."""
+    speakers = {line.speaker.key: line.speaker for line in lines}.values()
+    seen = {part: max((s.parts[part] for s in speakers if part in s.parts), default=None) for part in ("dp", "pp", "tp", "rank")}
+    worlds = [int(f.fields["world_size"]) for f in facts if "world_size" in f.fields]
+    for fact in facts:
+        for part in ("dp", "pp", "tp"):
+            if part in fact.fields and "world_size" in fact.fields:
+                seen[part] = max(seen[part] or 0, int(fact.fields[part]))
+    dp = _size(deployment, "data_parallel_size", seen["dp"])
+    pp = _size(deployment, "pipeline_parallel_size", seen["pp"])
+    tp = _size(deployment, "tensor_parallel_size", seen["tp"])
+    if tp is None and seen["pp"] and deployment.gpu_count is not None and not dp:
+        share, rest = divmod(deployment.gpu_count.value, seen["pp"] + 1)
+        tp = share if rest == 0 and seen["tp"] is not None and share > seen["tp"] else tp
+    world = max(worlds, default=None) or ((dp or 1) * (pp or 1) * (tp or 1) if tp or pp else None)
+    if world is None and seen["rank"]:
+        world = seen["rank"] + 1
+    visible = deployment.environment.get("CUDA_VISIBLE_DEVICES")
+    backend = str(deployment.value("distributed_executor_backend") or "")
+    return Grid(
+        dp=dp, pp=pp, tp=tp, world=world, several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
+        ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or any("ray" in f.kinds for f in facts),
+        devices_set=visible is not None and not _identity(str(visible.value)),
+    )  # fmt: skip
+
+
+def _size(deployment: Deployment, name: str, highest: int | None) -> int | None:
+    given = deployment.number(name)
+    if given is not None and (highest is None or given > highest):
+        return int(given)
+    return None if highest is None or highest == 0 else highest + 1 if name != "tensor_parallel_size" else _power(highest + 1)
+
+
+def _power(least: int) -> int:
+    size = 1
+    while size < least:
+        size *= 2
+    return size
+
+
+def _identity(devices: str) -> bool:
+    parts = [p.strip() for p in devices.split(",")]
+    return parts == [str(i) for i in range(len(parts))]
+
+
+def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid) -> Mapping[str, Rank]:
+    """Speaker key -> Rank, for every speaker whose rank the text decides."""
+    speakers: dict[str, Speaker] = {}
+    for line in lines:
+        speakers.setdefault(line.speaker.key, line.speaker)
+    ranks = {key: rank for key, speaker in speakers.items() if (rank := _by_tag(speaker, grid)) is not None}
+    by_pid = {(s.pid, s.ip, s.group): ranks[k] for k, s in speakers.items() if k in ranks and s.pid is not None}
+    for fact in facts:
+        if "rank-line" in fact.kinds and "rank" in fact.fields and fact.speaker.role in ("worker", "unknown") and fact.speaker.pid is not None:
+            rank = _by_line(fact)
+            ranks.setdefault(fact.speaker.key, rank)
+            by_pid.setdefault((fact.speaker.pid, fact.speaker.ip, fact.speaker.group), rank)
+    for key, speaker in speakers.items():
+        if key not in ranks and speaker.pid is not None and (known := by_pid.get((speaker.pid, speaker.ip, speaker.group))):
+            ranks[key] = replace(known, basis="pid", label=speaker.label or known.label)
+    return ranks
+
+
+def _by_tag(speaker: Speaker, grid: Grid) -> Rank | None:
+    parts = speaker.parts
+    if speaker.role != "worker" or not parts.keys() & {"rank", "dp", "pp", "tp", "ep"}:
+        return None
+    if "rank" in parts:
+        return Rank(number=parts["rank"], label=speaker.label, tp=None, pid=speaker.pid, node=speaker.ip, basis="prefix")
+    dp, pp, tp = parts.get("dp", 0), parts.get("pp", 0), parts.get("tp", 0)
+    tp_size = grid.tp if grid.tp is not None else (1 if "tp" not in parts else None)
+    pp_size = grid.pp if grid.pp is not None else (1 if "pp" not in parts else None)
+    number = _number(dp, pp, tp, pp_size, tp_size)
+    if number is None and not parts.keys() & {"dp", "pp", "tp"}:
+        number = parts.get("ep")
+    return Rank(
+        number=number, label=speaker.label, dp=parts.get("dp"), pp=pp, tp=tp, ep=parts.get("ep"), pid=speaker.pid, node=speaker.ip, basis="tag",
+    )  # fmt: skip
+
+
+def _number(dp: int, pp: int, tp: int, pp_size: int | None, tp_size: int | None) -> int | None:
+    """dp × (PP × TP) + pp × TP + tp, where the sizes that are needed are known."""
+    if (pp or dp) and tp_size is None or dp and pp_size is None:
+        return None
+    return dp * ((pp_size or 1) * (tp_size or 1)) + pp * (tp_size or 1) + tp
+
+
+def _by_line(fact: Fact) -> Rank:
+    at = fact.fields
+    return Rank(
+        number=int(at["rank"]), label=fact.speaker.label or f"rank {at['rank']}", dp=at.get("dp"), pp=at.get("pp"), tp=at.get("tp"),
+        ep=at.get("ep"), pid=fact.speaker.pid, node=fact.speaker.ip, basis="rank_line",
+    )  # fmt: skip

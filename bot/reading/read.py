@@ -1,0 +1,84 @@
+"""The order of work: contributions in, Evidence out. Pure, and the same every time."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from bot.domain.deployment import Deployment, Setting
+from bot.domain.evidence import Evidence, Fact, LogLine
+from bot.domain.incident import Contribution
+from bot.domain.known import Known
+from bot.reading.facts import read_facts
+from bot.reading.flags import read_arguments
+from bot.reading.inventory import read_inventory
+from bot.reading.lines import sign
+from bot.reading.models import model_named
+from bot.reading.ranks import grid_of, ranks_of
+from bot.reading.select import telling
+from bot.reading.text import split_lines
+from bot.reading.versions import engine_of, narrowed_range, printed_version
+from bot.rulebook.book import Rulebook
+
+LONG_ANSWER = 160
+
+
+def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
+    """Everything that was contributed, read anew from the first line."""
+    lines: list[LogLine] = []
+    quoted: dict[tuple[int, int], str] = {}
+    redactions = 0
+    for source, contribution in enumerate(_sources(contributions), start=1):
+        redactions += contribution.redactions
+        numbered = telling(book, split_lines(contribution.text or ""))
+        lines += sign(book, source, numbered)
+        quoted |= {(source, number): text for number, text in numbered}
+    facts, frames = read_facts(book, lines)
+    arguments, tried, environment = read_arguments(book, lines)
+    deployment = _deployment(lines, facts, arguments, tried, environment)
+    grid = grid_of(lines, facts, deployment)
+    engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
+    version = printed_version(facts, engine)
+    return Evidence(
+        facts=tuple(facts), frames=tuple(frames), deployment=deployment, ranks=ranks_of(lines, facts, grid), engine=engine,
+        engine_version=version, engine_version_range=None if version or engine != "vllm" else narrowed_range(book, facts),
+        lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
+        empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple({l.speaker.key: l for l in lines}.values()),
+        errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),
+    )  # fmt: skip
+
+
+def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
+    """Pastes and files, and answers long enough to be evidence themselves."""
+    return [c for c in contributions if c.text and (c.kind in ("paste", "file") or c.kind == "answer" and len(c.text) > LONG_ANSWER)]
+
+
+def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:
+    """name=value answers, the newest of each name."""
+    pairs = (c.text.partition("=") for c in contributions if c.kind == "answer" and c.text and len(c.text) <= LONG_ANSWER)
+    return {name.strip().lower().replace("-", "_"): value.strip() for name, mark, value in pairs if mark}
+
+
+def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
+    found = []
+    for line in lines:
+        label = line.speaker.label
+        if label.startswith(("Worker", "EngineCore", "VllmWorker", "APIServer")) or (line.file or "").endswith("py") and line.level:
+            found.append("vllm")
+    return found
+
+
+def _deployment(
+    lines: Sequence[LogLine], facts: Sequence[Fact], arguments: dict[str, Known[Setting]], tried: Mapping[str, tuple[Setting, ...]],
+    environment: Mapping[str, Known[Setting]],
+) -> Deployment:  # fmt: skip
+    for fact in facts:
+        for name in ("max_model_len", "max_num_seqs"):
+            if name in fact.fields and name not in arguments and name not in tried:
+                arguments[name] = Known(fact.fields[name], "log", fact.source, fact.line)
+    gpu, count, host, launcher = read_inventory(lines, facts)
+    model = arguments.pop("model", None)
+    return Deployment(
+        model=model_named(lines, facts, model), gpu=gpu, gpu_count=count, arguments=arguments, environment=environment, tried=dict(tried),
+        host=host, launcher=launcher,
+    )  # fmt: skip
+
+
