@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, column, func, literal, literal_column, or_, select, table, text
 
-from bot.store import tables
+from bot.store import rollups, tables
 from bot.store.derived import OPEN
 from bot.store.index import mark
 from bot.store.sight import visible
@@ -18,6 +18,7 @@ from bot.store.tables import incidents
 COUNT_UP_TO = 10_000
 INTEGERS = ("rank", "tp")
 _CHANNELS_AS_MARKS = 20
+_FEW = 20_000
 
 fts = table("search", column("rowid"), column("words"), column("marks"))
 
@@ -40,12 +41,9 @@ class Hits:
         self.connection, self.words, self.who = connection, tuple(words), who
         self.sqlite = connection.dialect.name == "sqlite"
         self.values = dict(values)
-        channels = getattr(who, "channels", None)
-        if channels is not None and len(channels) <= _CHANNELS_AS_MARKS and "channel" not in self.values:
-            self.values["channel"] = sorted(channels)
         self.bare = not self.values and not self.words
         self.key = fts.c.rowid if self.sqlite and not self.bare else incidents.c.key
-        self.where: list[ColumnElement[bool]] = [visible(incidents, who)]
+        self.where: list[ColumnElement[bool]] = [visible(incidents, who, by_index=not self.sqlite or self.bare)]
         self.where += [] if since is None else [self.key >= since]
         self.where += [] if until is None else [self.key < until]
         self.where += self._sqlite() if self.sqlite else self._postgres()
@@ -54,7 +52,7 @@ class Hits:
         """Columns of the incidents that match, in no order."""
         query = select(*columns).where(*self.where)
         if self.sqlite and not self.bare:
-            # CROSS JOIN in the order written: the full-text index leads, the incidents follow by key.
+            # The full-text index leads, the incidents follow by key: `visible` below offers SQLite no index of theirs.
             return query.select_from(fts.join(incidents, incidents.c.key == fts.c.rowid))
         if not self.sqlite and self.needs_words:
             return query.select_from(incidents.join(tables.search, tables.search.c.incident == incidents.c.key))
@@ -90,9 +88,20 @@ class Hits:
     def _sqlite(self) -> list[ColumnElement[bool]]:
         if self.bare:
             return []
+        marks = ["(" + " OR ".join(mark(field, value) for value in some) + ")" for field, some in self.values.items() if some]
+        marks += self._whose()
+        parts = ([f"marks : ({' AND '.join(marks)})"] if marks else []) + ([_said(self.words)] if self.words else [])
+        return [_match(" AND ".join(parts))]
+
+    def _whose(self) -> list[str]:
+        """Team and channels as marks where they leave little; where they leave much, looking at the rows is quicker than a long list."""
+        channels = getattr(self.who, "channels", None)
+        if sum(rollups.values(self.connection, self.who.team, "total", channels).values()) > _FEW:
+            return []
         marks = [mark("team", self.who.team)]
-        marks += ["(" + " OR ".join(mark(field, value) for value in some) + ")" for field, some in self.values.items() if some]
-        return [_match(f"marks : ({' AND '.join(marks)})" + (f" AND {_said(self.words)}" if self.words else ""))]
+        if channels and len(channels) <= _CHANNELS_AS_MARKS:
+            marks.append("(" + " OR ".join(mark("channel", channel) for channel in sorted(channels)) + ")")
+        return marks
 
     def _postgres(self) -> list[ColumnElement[bool]]:
         where = [_one_of(field, some) for field, some in self.values.items() if field != "rule"]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, literal, text
+from sqlalchemy import Connection, delete, text
 
 from bot.store import tables
 from bot.store.derived import counted
@@ -17,6 +17,12 @@ from bot.store.derived import counted
 _SEPARATORS = re.compile(r"[\W_]+")
 SMALL = 20_000  # incidents whose index is merged within a second or two
 MOST_WORDS = 400_000  # characters; PostgreSQL's tsvector ends at 1 MB, positions included
+
+
+_PUT = text(
+    "INSERT INTO search (incident, enterprise, team, channel, private, words) "
+    "VALUES (:key, :enterprise, :team, :channel, :private, to_tsvector('simple', :words))"
+)
 
 
 def words_of(said: str) -> str:
@@ -52,14 +58,11 @@ def put(connection: Connection, rows: Sequence[tuple[Mapping[str, Any], str]]) -
         statement = text("INSERT INTO search (rowid, words, marks) VALUES (:key, :words, :marks)")
         connection.execute(statement, [{"key": row["key"], "words": words_of(said), "marks": marks_of(row)} for row, said in rows])
         return
-    for row, said in rows:
-        connection.execute(
-            insert(tables.search).values(
-                incident=row["key"],
-                **{name: row[name] for name in ("enterprise", "team", "channel", "private")},
-                words=func.to_tsvector(literal("simple").op("::")(text("regconfig")), words_of(said) + " " + rule_marks(row)),
-            )
-        )
+    names = ("enterprise", "team", "channel", "private")
+    entries = [
+        {"key": row["key"], "words": f"{words_of(said)} {rule_marks(row)}", **{name: row[name] for name in names}} for row, said in rows
+    ]
+    connection.execute(_PUT, entries)
 
 
 def take_out(connection: Connection, rows: Iterable[tuple[Mapping[str, Any], str]]) -> None:

@@ -1,12 +1,11 @@
 """Search: newest first, at most 50 rows, counts up to 10,000; by relevance only where few enough match."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, literal, select, text, union_all
 
 from bot.store import rollups
 from bot.store.derived import OPEN
@@ -47,19 +46,18 @@ def search(connection: Connection, who: Sight, query: Query, limit: int, before:
 def _count(connection: Connection, who: Sight, hits: Hits) -> tuple[int, bool, dict[str, dict[str, int]]]:
     """How many, whether more than can be counted quickly, and the counts by facet."""
     if hits.bare and len(hits.where) == 1:
-        counts = {facet: rollups.values(connection, who.team, facet, who.channels) for facet in FACETS}
-        return sum(rollups.values(connection, who.team, "total", who.channels).values()), False, counts
-    newest = hits.select(*(incidents.c[facet] for facet in FACETS)).order_by(hits.key.desc()).limit(COUNT_UP_TO + 1).subquery()
-    grouped = connection.execute(select(*newest.c, func.count().label("n")).group_by(*newest.c)).all()
-    tallies: dict[str, Counter[str]] = {facet: Counter() for facet in FACETS}
-    for *found, count in grouped:
-        for facet, value in zip(FACETS, found, strict=True):
-            name = OPEN if facet == "outcome" and value is None else value
-            if name is not None:
-                tallies[facet][name] += count
-    total = sum(row[-1] for row in grouped)
-    more = total > COUNT_UP_TO
-    return min(total, COUNT_UP_TO), more, {facet: dict(tally.most_common()) for facet, tally in tallies.items()}
+        known = {facet: rollups.values(connection, who.team, facet, who.channels) for facet in FACETS}
+        return sum(rollups.values(connection, who.team, "total", who.channels).values()), False, known
+    newest = hits.select(*(incidents.c[facet] for facet in FACETS)).order_by(hits.key.desc()).limit(COUNT_UP_TO + 1).cte("newest")
+    tallies = [select(literal(facet), newest.c[facet], func.count().label("n")).group_by(newest.c[facet]) for facet in FACETS]
+    counts: dict[str, dict[str, int]] = {facet: {} for facet in FACETS}
+    total = 0
+    for facet, value, count in connection.execute(union_all(*tallies).order_by(text("n DESC"))):
+        total += count if facet == "outcome" else 0  # every hit is counted once here, also those without a value
+        name = OPEN if facet == "outcome" and value is None else value
+        if name is not None:
+            counts[facet][name] = count
+    return min(total, COUNT_UP_TO), total > COUNT_UP_TO, counts
 
 
 def _quoted(connection: Connection, rows: list[dict[str, Any]], words: Sequence[str]) -> list[dict[str, Any]]:

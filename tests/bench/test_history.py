@@ -1,0 +1,101 @@
+"""The searches of the README over many incidents: 95th percentile of each, in milliseconds. OOMBOT_BENCH_ROWS says how many (1000000)."""
+
+import os
+import resource
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.store.numbers import moment
+from bot.store.query import parse
+from bot.store.store import Store, open_store
+from bot.usecases.desk import Viewer
+from tests.bench.filling import START, STEP, fill
+
+ROWS = int(os.environ.get("OOMBOT_BENCH_ROWS", "0"))
+ROUNDS = 20
+
+SEARCHES = (
+    "",
+    "gpu:h100",
+    "phase:graph_capture",
+    "outcome:fixed",
+    "model:qwen2.5-72b",
+    "model:qwen gpu:a100",
+    "version:>=0.20",
+    "rank:3 tp:8",
+    "flag:max-num-seqs outcome:fixed",
+    "rule:graph-capture.rule-2",
+    "since:7d",
+    "since:30d phase:serving",
+    "channel:C007 phase:profiling",
+    'gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"',
+    "gpu:mi300x phase:host_memory outcome:wrong rank:7 tp:1 version:0.33.2",
+    "sampler",
+    '"CUDA out of memory"',
+    "rarebird",
+    "rarebird gpu:h100",
+    '"unhandled cuda error" phase:serving',
+    "flashinfer sampler phase:unknown",
+    "max_num_seqs nowhere",
+)
+
+pytestmark = [pytest.mark.bench, pytest.mark.skipif(not ROWS, reason="set OOMBOT_BENCH_ROWS, for example to 1000000")]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def full(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "postgres":
+        url = os.environ.get("OOMBOT_TEST_POSTGRES") or pytest.skip("OOMBOT_TEST_POSTGRES is not set")
+    else:
+        url = f"sqlite+aiosqlite:///{os.environ.get('OOMBOT_BENCH_FILE') or tmp_path / 'bench.db'}"
+    store = await open_store(url)
+    if (await store.state())["incidents"] < ROWS:
+        began = time.perf_counter()
+        await fill(store, ROWS)
+        print(f"\n{request.param}: {ROWS:,} incidents written in {time.perf_counter() - began:.0f} s")
+    yield store
+    await store.close()
+
+
+async def test_every_search_of_the_readme_is_below_a_tenth_of_a_second(full: Store) -> None:
+    now = moment(START + ROWS * STEP).astimezone(UTC)
+    slow = {}
+    for words in SEARCHES:
+        for viewer in (Viewer("local"), Viewer("local", "U1", channels=frozenset(f"C{n:03d}" for n in range(6)))):
+            p95, count = await _timed(full, viewer, words, now)
+            scope = "all" if viewer.channels is None else "six channels"
+            print(f"{p95:8.1f} ms  {count:>8}  {scope:12}  {words or '(nothing)'}")
+            if p95 > 100:
+                slow[f"{words} ({scope})"] = round(p95)
+    print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    assert not slow
+
+
+async def _timed(store: Store, viewer: Viewer, words: str, now: datetime) -> tuple[float, str]:
+    query = parse(words, now)
+    found = await store.search(viewer, query, 50)
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        await store.search(viewer, query, 50)
+        took.append((time.perf_counter() - began) * 1000)
+    return sorted(took)[int(ROUNDS * 0.95) - 1], f"{found.count}{'+' if found.more else ''}"
+
+
+async def test_similar_incidents_and_measured_terms_are_found_as_quickly(full: Store) -> None:
+    newest = await full.search(Viewer("local"), parse("gpu:h100 phase:profiling model:qwen2.5-72b", datetime.now(UTC)), 1)
+    document = (await full.load("local", str(newest.rows[0]["number"]))).document  # type: ignore[union-attr]
+    took = {}
+    for name, ask in (("similar", full.similar), ("precedents", full.precedents)):
+        began = time.perf_counter()
+        assert await ask(Viewer("local"), document)
+        took[name] = (time.perf_counter() - began) * 1000
+    began = time.perf_counter()
+    assert await full.measured(Viewer("local"), "Qwen/Qwen2.5-72B-Instruct", "H100-80GB", 8, "0.20.0", 8192)
+    took["measured"] = (time.perf_counter() - began) * 1000
+    print("\n", {name: round(value, 1) for name, value in took.items()})
+    assert max(took.values()) < 200
