@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.web import phrases
 from bot.web.access import page_mode
 from bot.web.door import VIEWER, door_of
+from bot.web.drawing import drawing
 from bot.web.signing import form_token, seal, unseal
 
 HERE = Path(__file__).parent
@@ -32,6 +33,7 @@ def environment() -> jinja2.Environment:
     )
     for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change", "alike"):
         env.filters[name] = getattr(phrases, name)
+    env.filters["drawing"] = drawing
     env.globals["phrases"] = phrases
     return env
 
