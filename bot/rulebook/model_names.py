@@ -1,0 +1,105 @@
+"""rules/model-names.toml: well-known models by the names that people write, with as much of config.json as sizing reads."""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bot.rulebook.load import RulebookError, rules_folder
+
+FILE = "model-names.toml"
+_ENDINGS = re.compile(r"(-(instruct|chat|it|hf|base))+$")
+
+
+class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    id: str
+    names: list[str]
+    source: str
+    config: str
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    model: list[_Row]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """A model on the hub by its id. `source` says where its figures come from."""
+
+    id: str
+    source: str
+    text: str
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """As much of its config.json as sizing reads."""
+        return dict(json.loads(self.text))
+
+
+class ModelNames:
+    """All named models, looked up by any spelling."""
+
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._by_key: dict[str, NamedModel] = {}
+        self.spellings: dict[str, str] = {}
+        for row in rows:
+            model = NamedModel(row.id, row.source, row.config)
+            for name in (row.id, row.id.split("/")[-1], *row.names):
+                self._by_key.setdefault(_key(name), model)
+                self.spellings.setdefault(_key(name), name)
+
+    def find(self, name: str) -> NamedModel | None:
+        """The model of that name: its hub id, with or without the owner, or a short name; None when there is none."""
+        return self._by_key.get(_key(name)) or self._by_key.get(_key(_ENDINGS.sub("", name.lower())))
+
+    def nearest(self, name: str, cutoff: float = 0.72) -> str | None:
+        """The known name that a mistyped one resembles most; None when none does. The figures in it (7b, 3.1) must be the same."""
+        figures = re.findall(r"\d+", name)
+        alike = [key for key, spelling in self.spellings.items() if re.findall(r"\d+", spelling)[: len(figures)] == figures]
+        close = difflib.get_close_matches(_key(name), alike, n=1, cutoff=cutoff)
+        return self.spellings[close[0]] if close else None
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
+
+
+@lru_cache(maxsize=4)
+def load_model_names(folder: Path | None = None) -> ModelNames:
+    """The named models of a rules folder; RulebookError with every problem when the file is broken."""
+    path = (folder or rules_folder()) / FILE
+    try:
+        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise RulebookError([f"{FILE}: {error}"]) from error
+    problems = [f"{FILE}: [[model]] {row.id}: {problem}" for row in file.model if (problem := _problem(row))]
+    problems += _taken(file.model)
+    if problems:
+        raise RulebookError(problems)
+    return ModelNames(file.model)
+
+
+def _problem(row: _Row) -> str | None:
+    try:
+        config = json.loads(row.config)
+    except ValueError as error:
+        return f"config is not JSON: {error}"
+    return None if isinstance(config, dict) and config.get("architectures") else "config names no architectures"
+
+
+def _taken(rows: Iterable[_Row]) -> list[str]:
+    owners: dict[str, str] = {}
+    clashes = []
+    for row in rows:
+        for name in (row.id, *row.names):
+            owner = owners.setdefault(_key(name), row.id)
+            if owner != row.id:
+                clashes.append(f"{FILE}: [[model]] {row.id}: the name {name!r} is taken by {owner}")
+    return clashes

@@ -1,0 +1,253 @@
+"""Free text into a sizing question: `llama-3.3-70b on 4xH100 128k fp8 kv`. A word not understood is corrected, never an error."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from bot.rulebook.gpus import Gpus, GpuSpec
+from bot.rulebook.model_names import ModelNames, load_model_names
+from bot.usecases.size_arguments import BY_NAME, Argument, argument_of, value_of
+from bot.usecases.size_question import SizingRules
+
+_FILLERS = frozenset([
+    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",
+    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "max",
+    "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
+    "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
+    "using", "vram", "we", "what", "when", "will", "with", "without", "would", "you",
+])  # fmt: skip
+_QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
+_KV_WORD = r"kv(?:[ -]?cache)?"
+_KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
+_NUMBER = r"\d[\d,_]*(?:\.\d+)?"
+
+_SHORT_KV = {"bf16": "bfloat16", "fp16": "float16"}
+
+
+class Words(NamedTuple):
+    """`question`: engine arguments, `model` and `gpu` as the sizing use case takes them. `corrections`: one sentence per word."""
+
+    question: dict[str, Any]
+    corrections: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The text as far as it is not understood yet, and what was."""
+
+    gpus: Gpus
+    models: ModelNames
+    rest: str
+    question: dict[str, Any] = field(default_factory=dict)
+    corrections: list[str] = field(default_factory=list)
+
+    def take(self, pattern: str) -> Iterator[re.Match[str]]:
+        """Every match as a whole word; each is blanked once it was yielded, so that nothing is read twice."""
+        found = list(re.finditer(rf"(?<![\w./-])(?:{pattern})(?![\w/]|\.\d|-\w)", self.rest, re.IGNORECASE))
+        for match in found:
+            self.blank(match.start(), match.end())
+            yield match
+
+    def blank(self, start: int, end: int) -> None:
+        """Nobody looks at these letters again."""
+        self.rest = self.rest[:start] + " " * (end - start) + self.rest[end:]
+
+    def put(self, name: str, value: Any) -> None:
+        """The first word wins; a second one with another value is said."""
+        if self.question.setdefault(name, value) != value:
+            self.corrections.append(f"{name} is said twice: {self.question[name]} is used, {value} is not")
+
+
+def read_words(rules: SizingRules, text: str) -> Words:
+    """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
+    reader = _Reader(rules.gpus, load_model_names(), " ".join(text.split()))
+    for step in (_flags, _hub_ids, _named_models, _cards, _pairs, _kv_types, _amounts, _bare_words, _leftovers):
+        step(reader)
+    _spread(reader)
+    return Words(reader.question, tuple(reader.corrections))
+
+
+def _flags(reader: _Reader) -> None:
+    """--max-model-len 128k, tp=4, --enforce-eager."""
+    for match in list(re.finditer(r"(?<!\S)(?:--?([A-Za-z][\w-]*)(?:[= ]([^\s-]\S*|-1))?|([A-Za-z][\w-]*)=(\S+))", reader.rest)):
+        spelling, value = match[1] or match[3], match[2] or match[4]
+        if spelling.lower() == "model" and value:
+            reader.rest = reader.rest[: match.start()] + value.rjust(match.end() - match.start()) + reader.rest[match.end() :]
+            continue
+        argument = argument_of(spelling)
+        if argument is None:
+            near = difflib.get_close_matches(spelling.replace("-", "_"), BY_NAME, n=1, cutoff=0.6)
+            argument = BY_NAME[near[0]] if near else None
+            used = f"read as {near[0]}" if near else "left out: sizing has no such argument"
+            reader.corrections.append(f"{match[0].split()[0].split('=')[0]!r} {used}")
+        end = match.end()
+        if argument and argument.kind == "switch" and match[2] and match[2].lower() not in {"on", "off", "true", "false", "0", "1"}:
+            end, value = match.start(2), "on"  # the next word is not the switch's value
+        reader.blank(match.start(), end)
+        if argument is not None:
+            _put(reader, argument, value or "on")
+
+
+def _put(reader: _Reader, argument: Argument, text: str) -> None:
+    try:
+        reader.put(argument.name, value_of(argument, text.rstrip(",;")))
+    except ValueError as error:
+        reader.corrections.append(f"{error}; left out")
+
+
+def _hub_ids(reader: _Reader) -> None:
+    for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w"):
+        known = reader.models.find(match[0])
+        reader.put("model", known.id if known else match[0])
+
+
+def _named_models(reader: _Reader) -> None:
+    """The longest run of words that is a model's name."""
+    if "model" in reader.question:
+        return
+    words = list(re.finditer(r"[A-Za-z0-9][\w.-]*", reader.rest))
+    for length in range(min(5, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            run = words[start : start + length]
+            name = reader.rest[run[0].start() : run[-1].end()]
+            known = reader.models.find(name) if re.fullmatch(r"[\w. -]+", name) and re.search("[A-Za-z]", name) else None
+            if known is not None:
+                reader.blank(run[0].start(), run[-1].end())
+                reader.put("model", known.id)
+                return
+
+
+def _cards(reader: _Reader) -> None:
+    for mention in reader.gpus.mentions(reader.rest):
+        reader.blank(mention.start, mention.end)
+        _put_card(reader, mention.specs, mention.text, mention.count)
+    for match in list(re.finditer(r"(?<![\w.-])(?:(\d{1,2}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?![\w.])", reader.rest, re.IGNORECASE)):
+        found = reader.gpus.find(match[2])  # a bare figure: in a sizing question it is a card, in a log it may be anything
+        if isinstance(found, GpuSpec) and "gpu" not in reader.question:
+            reader.blank(match.start(), match.end())
+            _put_card(reader, (found,), match[2], int(match[1]) if match[1] else None)
+
+
+def _put_card(reader: _Reader, specs: tuple[GpuSpec, ...], text: str, count: int | None) -> None:
+    usual = tuple(spec for spec in specs if not spec.rare) or specs
+    if len(usual) > 1:
+        reader.corrections.append(f"{text!r} can be {' or '.join(spec.id for spec in usual)}; write which")
+    given, name = reader.question.get("gpu"), usual[0].id if len(usual) == 1 else specs[0].short[0]
+    if given is None:
+        reader.question["gpu"] = name
+    elif name not in str(given).split(","):
+        reader.question["gpu"] = f"{given},{name}"
+    if count:
+        reader.question.setdefault("cards", count)
+
+
+_PAIRS = {
+    "tensor_parallel_size": r"tp|tensor[ -]parallel(?:[ -]size)?",
+    "pipeline_parallel_size": r"pp|pipeline[ -]parallel(?:[ -]size)?",
+    "data_parallel_size": r"dp|data[ -]parallel(?:[ -]size)?",
+    "decode_context_parallel_size": r"dcp",
+    "max_model_len": r"(?:max(?:imum)?[ -])?(?:model[ -])?(?:len|length|ctx|context)(?:[ -]?(?:length|len|window))?",
+    "max_num_seqs": r"(?:max[ -])?(?:num[ -])?(?:seqs?|sequences|requests|users|concurrency|batch[ -]size)",
+    "max_num_batched_tokens": r"(?:max[ -])?(?:num[ -])?batched(?:[ -]tokens)?",
+    "gpu_memory_utilization": r"(?:gpu[ -]memory[ -])?util(?:i[sz]ation)?",
+    "block_size": r"block(?:[ -]size)?",
+}
+_VALUES = {
+    "max_model_len": rf"{_NUMBER}[km]?|auto",
+    "max_num_batched_tokens": rf"{_NUMBER}[km]?",
+    "gpu_memory_utilization": r"0?\.\d+|\d{2,3} ?%",
+}
+
+
+def _pairs(reader: _Reader) -> None:
+    """tp4, tp 4, 128k context, 64 seqs, util 0.95, vllm 0.11.0; the name before or after its figure."""
+    for match in reader.take(r"(?:vllm|version)[ -]?v?(\d+\.\d+(?:\.\d+)?(?:\w+)?)|v?(\d+\.\d+\.\d+)(?:\w*)|v(0\.\d+)"):
+        _several(reader, "engine_version", match[1] or match[2] or match[3])
+    for name, words in _PAIRS.items():
+        value = _VALUES.get(name, r"\d+")
+        for match in reader.take(rf"(?:{words})[ =:-]*(?:of )?(?P<after>{value})|(?P<before>{value})[ -]?(?:{words})"):
+            _put(reader, BY_NAME[name], (match["after"] or match["before"]).replace(" ", ""))
+
+
+def _several(reader: _Reader, name: str, value: str) -> None:
+    """Two versions in one question are held against each other."""
+    given = reader.question.get(name)
+    reader.question[name] = value if given is None else [*(given if isinstance(given, list) else [given]), value]
+
+
+def _kv_types(reader: _Reader) -> None:
+    for match in reader.take(rf"(?P<before>{_KV_TYPE})[ -]{_KV_WORD}|{_KV_WORD}(?:[ -]dtype)?[ =:-]+(?P<after>{_KV_TYPE})"):
+        kind = (match["before"] or match["after"]).lower()
+        reader.put("kv_cache_dtype", _SHORT_KV.get(kind, kind))
+
+
+def _amounts(reader: _Reader) -> None:
+    """46GB pool, 70GB checkpoint; then figures without a name: 128k or 131072 is a length, 0.95 or 95% a utilization."""
+    size, names = r"\d+(?:\.\d+)? ?(?:GB|GiB|G|MB|MiB)", "pool|kv|weights|checkpoint|other"
+    for match in reader.take(rf"(?P<before>{size}) (?:of )?(?P<kind>{names})|(?P<first>{names})[ =:]+(?P<after>{size})"):
+        kind = (match["kind"] or match["first"]).lower()
+        _put(reader, BY_NAME["pool" if kind == "kv" else kind], match["before"] or match["after"])
+    for match in reader.take(r"0?\.\d+|\d{2,3} ?%"):
+        _put(reader, BY_NAME["gpu_memory_utilization"], match[0].replace(" ", ""))
+    for match in reader.take(rf"{_NUMBER}[km]|\d{{4,7}}|\d{{1,3}},\d{{3}}"):
+        _put(reader, BY_NAME["max_model_len"], match[0])
+
+
+_ALONE = {
+    "eager": ("enforce_eager", True),
+    "no ep": ("enable_expert_parallel", False),
+    "ep": ("enable_expert_parallel", True),
+    "expert parallel": ("enable_expert_parallel", True),
+    "text only": ("language_model_only", True),
+    "no prefix caching": ("enable_prefix_caching", False),
+    "bf16": ("dtype", "bfloat16"),
+    "fp16": ("dtype", "float16"),
+    "fp8": ("quantization", "fp8"),
+}
+
+
+def _bare_words(reader: _Reader) -> None:
+    for words in sorted(_ALONE, key=len, reverse=True):
+        for _ in reader.take(words.replace(" ", "[ -]")):
+            reader.put(*_ALONE[words])
+    for match in reader.take("|".join(sorted(map(re.escape, _QUANTIZATIONS), key=len, reverse=True))):
+        reader.put("quantization", match[0].lower())
+
+
+def _leftovers(reader: _Reader) -> None:
+    """What nobody understood: a model's name that is nearly one we know, else the nearest word that we know."""
+    for match in list(re.finditer(r"[^\s,;?!()\"']+", reader.rest)):
+        word = match[0].rstrip(".:")
+        if word.lower() in _FILLERS or not re.search("[A-Za-z0-9]", word):
+            continue
+        if "model" not in reader.question and (near := reader.models.nearest(word)):
+            reader.put("model", reader.models.find(near).id)  # type: ignore[union-attr] # a spelling is found by itself
+            reader.corrections.append(f"{word!r} is no model we know; read as {near}")
+        else:
+            reader.corrections.append(f"{word!r} was not understood and is left out{_hint(reader, word)}")
+
+
+def _hint(reader: _Reader, word: str) -> str:
+    known = [*BY_NAME, *_ALONE, *_QUANTIZATIONS]
+    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    cards = reader.gpus.nearest(word, 1)
+    found = near[0] if near else cards[0] if cards else reader.models.nearest(word, 0.5)
+    return f"; did you mean {found}?" if found else ""
+
+
+def _spread(reader: _Reader) -> None:
+    """A number of cards is a number of ranks: tensor parallel, unless the words spread them otherwise."""
+    cards = reader.question.pop("cards", None)
+    if not cards:
+        return
+    tp, pp, dp = (reader.question.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"))
+    taken = (tp or 1) * (pp or 1) * (dp or 1)
+    if tp is None and cards % taken == 0:
+        reader.question["tensor_parallel_size"] = cards // taken
+    elif cards % taken == 0 and cards > taken and dp is None:
+        reader.question["data_parallel_size"] = cards // taken
+        reader.corrections.append(f"{cards} cards hold {cards // taken} replicas of {taken}")
+    elif cards != taken:
+        reader.corrections.append(f"{cards} cards do not divide by the {taken} ranks that the words name; {taken} ranks are used")

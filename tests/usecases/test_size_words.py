@@ -1,0 +1,130 @@
+"""Free text into a sizing question, with corrections instead of errors."""
+
+from typing import Any
+
+import pytest
+
+from bot.rulebook.load import RulebookError
+from bot.rulebook.model_names import load_model_names
+from bot.usecases.size_arguments import ARGUMENTS, argument_of, value_of
+from bot.usecases.size_question import load_sizing
+from bot.usecases.size_words import read_words
+
+LLAMA = "meta-llama/Llama-3.3-70B-Instruct"
+
+
+def ask(text: str) -> dict[str, Any]:
+    return read_words(load_sizing(), text).question
+
+
+def corrections(text: str) -> list[str]:
+    return list(read_words(load_sizing(), text).corrections)
+
+
+def test_no_words_are_no_question_and_no_error() -> None:
+    assert read_words(load_sizing(), "  ") == ({}, ())
+
+
+def test_a_word_that_nobody_knows_is_said_and_left_out() -> None:
+    assert corrections("llama-3.1-8b on H100 xyzzy") == ["'xyzzy' was not understood and is left out"]
+    assert ask("llama-3.1-8b on H100 xyzzy") == {"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "H100-80GB"}
+
+
+def test_a_mistyped_model_is_read_as_the_nearest_of_the_same_size() -> None:
+    assert ask("lama-3.3-70b 4xH100")["model"] == LLAMA
+    assert corrections("lama-3.3-70b 4xH100") == ["'lama-3.3-70b' is no model we know; read as llama-3.3-70b"]
+    assert "model" not in ask("lama-3.3-71b 4xH100")
+
+
+def test_a_mistyped_flag_is_read_as_the_nearest_argument() -> None:
+    assert ask("--max-modle-len 8k")["max_model_len"] == 8192
+    assert corrections("--max-modle-len 8k") == ["'--max-modle-len' read as max_model_len"]
+
+
+def test_a_value_in_the_wrong_form_is_said_with_the_right_one() -> None:
+    assert corrections("--max-model-len much") == ["max_model_len is 'much'; it takes a number of tokens, for example 131072 or 128k, or auto; left out"]
+
+
+def test_a_shared_card_name_is_asked_back() -> None:
+    assert ask("qwen3-8b on A100")["gpu"] == "A100"
+    assert corrections("qwen3-8b on A100") == ["'A100' can be A100-40GB or A100-80GB; write which"]
+
+
+def test_the_same_thing_said_twice_is_said_back() -> None:
+    assert corrections("tp 2 tp 4") == ["tensor_parallel_size is said twice: 2 is used, 4 is not"]
+
+
+@pytest.mark.parametrize(("text", "question"), [
+    ("llama-3.3-70b on 4xH100 128k fp8 kv", {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 4, "max_model_len": 131072, "kv_cache_dtype": "fp8"}),
+    ("Qwen/Qwen3-32B tp4 h200 ctx 32k", {"model": "Qwen/Qwen3-32B", "gpu": "H200-141GB", "tensor_parallel_size": 4, "max_model_len": 32768}),
+    ("deepseek v3 8x h200 kv cache fp8", {"model": "deepseek-ai/DeepSeek-V3", "gpu": "H200-141GB", "tensor_parallel_size": 8, "kv_cache_dtype": "fp8"}),
+    ("gpt-oss-120b on one H100 util 0.95 seqs 256 batched 8k", {
+        "model": "openai/gpt-oss-120b", "gpu": "H100-80GB", "tensor_parallel_size": 1, "gpu_memory_utilization": 0.95, "max_num_seqs": 256,
+        "max_num_batched_tokens": 8192}),
+    ("does qwen3 32b fit on 2 4090s with 32k?", {"model": "Qwen/Qwen3-32B", "gpu": "RTX4090-24GB", "tensor_parallel_size": 2, "max_model_len": 32768}),
+    ("llama 3.3 70b, H100 x4, context 131,072", {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 4, "max_model_len": 131072}),
+    ("gemma-3-27b L40S 95% eager", {"model": "google/gemma-3-27b-it", "gpu": "L40S-48GB", "gpu_memory_utilization": 0.95, "enforce_eager": True}),
+    ("p4d.24xlarge llama-3.3-70b", {"model": LLAMA, "gpu": "A100-40GB", "tensor_parallel_size": 8}),
+    ("kimi-k2 16xH100 pp2 64 requests", {
+        "model": "moonshotai/Kimi-K2-Instruct", "gpu": "H100-80GB", "tensor_parallel_size": 8, "pipeline_parallel_size": 2, "max_num_seqs": 64}),
+    ("70GB checkpoint 4xH100 llama-3.3-70b 10GB other", {
+        "model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 4, "checkpoint_bytes": 70 * 10**9, "other_bytes": 10**10}),
+    ("someone/their-model tp=2 gpu=L4", {"model": "someone/their-model", "tensor_parallel_size": 2, "gpu": "L4"}),
+    ("llama-3.3-70b --enforce-eager --tp 4 -- H100", {"model": LLAMA, "enforce_eager": True, "tensor_parallel_size": 4, "gpu": "H100-80GB"}),
+    ("llama-3.3-70b H100,H200 tp4", {"model": LLAMA, "gpu": "H100-80GB,H200-141GB", "tensor_parallel_size": 4}),
+    ("llama-3.3-70b 0.25.0 0.26.0 H100", {"model": LLAMA, "engine_version": ["0.25.0", "0.26.0"], "gpu": "H100-80GB"}),
+])  # fmt: skip
+def test_words_ask_what_flags_would(text: str, question: dict[str, Any]) -> None:
+    assert ask(text) == question
+    assert corrections(text) == []
+
+
+def test_cards_beyond_the_named_ranks_are_replicas() -> None:
+    assert ask("llama-3.3-70b 16xH100 tp8") == {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 8, "data_parallel_size": 2}
+    assert corrections("llama-3.3-70b 16xH100 tp8") == ["16 cards hold 2 replicas of 8"]
+    assert corrections("llama-3.3-70b 6xH100 tp4") == ["6 cards do not divide by the 4 ranks that the words name; 4 ranks are used"]
+
+
+@pytest.mark.parametrize(("name", "text", "value"), [
+    ("max_model_len", "128k", 131072), ("max_model_len", "auto", -1), ("max_model_len", "1m", 1048576), ("gpu_memory_utilization", "92%", 0.92),
+    ("kv_cache_memory_bytes", "46.1GB", 46_100_000_000), ("kv_cache_memory_bytes", "2GiB", 2 * 2**30), ("tensor_parallel_size", "8", 8),
+    ("enforce_eager", "off", False), ("kv_cache_dtype", "fp8_e5m2", "fp8_e5m2"),
+])  # fmt: skip
+def test_values_are_read_as_people_write_them(name: str, text: str, value: Any) -> None:
+    argument = argument_of(name)
+    assert argument is not None
+    assert value_of(argument, text) == value
+
+
+def test_every_argument_answers_to_its_flag_and_its_short_names() -> None:
+    for argument in ARGUMENTS:
+        for name in (argument.name, *argument.short):
+            assert argument_of("--" + name.replace("_", "-")) is argument
+
+
+def test_models_are_found_with_and_without_owner_and_ending() -> None:
+    names = load_model_names()
+    found = {names.find(name).id for name in ("Llama-3.3-70B", "llama 3.3 70b", LLAMA, "llama-3.3-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct")}  # type: ignore[union-attr]
+    assert found == {LLAMA}
+    assert names.find("llama-9") is None
+
+
+def test_every_named_model_can_be_read_by_its_family() -> None:
+    from bot.reading.model_config import read_shape
+
+    names, rules = load_model_names(), load_sizing()
+    models = {names.find(spelling) for spelling in names.spellings.values()}
+    assert len(models) >= 70
+    for model in models:
+        assert model is not None
+        assert read_shape(model.config, rules.models, None).layers, model.id
+
+
+def test_a_names_file_with_a_clash_or_a_broken_config_is_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    rows = [("a/one", "small", '{"architectures":["X"]}'), ("b/two", "Small", "{"), ("c/three", "c", "{}")]
+    text = "".join(f"[[model]]\nid = \"{i}\"\nnames = [\"{n}\"]\nsource = \"s\"\nconfig = '''{c}'''\n" for i, n, c in rows)
+    (tmp_path / "model-names.toml").write_text(text)
+    with pytest.raises(RulebookError) as broken:
+        load_model_names(tmp_path)
+    assert len(broken.value.problems) == 3
+    assert "the name 'Small' is taken by a/one" in str(broken.value)
