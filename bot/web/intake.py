@@ -34,6 +34,8 @@ def _one(upload: Upload, author: str | None, at: datetime) -> Contribution:
     except NotText as refusal:
         raise Unusable(f"{upload.name or 'The paste'} cannot be read: {refusal}.") from refusal
     del data
+    if not upload.name:
+        text = text.replace("\r\n", "\n")  # a browser sends every line end of a text box so
     hidden, redactions = redact(text)
     return Contribution(kind="file" if upload.name else "paste", text=hidden, name=upload.name, author=author, at=at, redactions=redactions)
 

@@ -82,6 +82,13 @@ async def test_a_paste_becomes_an_incident_and_the_browser_goes_there(browser: B
     assert [(one.kind, one.text, one.name) for one in given(shelf)] == [("paste", LOG, None)]
 
 
+async def test_line_ends_of_a_text_box_are_those_that_were_pasted(browser: Browser, shelf: Shelf) -> None:
+    data = multipart(await browser.token(), ("paste", "one\r\n10%\r20%\r\n", None), ("file", b"kept\r\n", "windows.log"))
+    async with browser.post("/diagnose", data=data, allow_redirects=False):
+        pass
+    assert [one.text for one in given(shelf)] == ["one\n10%\r20%\n", "kept\r\n"]
+
+
 async def test_a_plain_form_without_files_is_read_the_same_way(browser: Browser, shelf: Shelf) -> None:
     async with browser.post("/diagnose", data={"token": await browser.token(), "paste": LOG}, allow_redirects=False) as answer:
         assert answer.status == 303
