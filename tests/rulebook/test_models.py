@@ -1,0 +1,79 @@
+"""Families: every example gives its bytes, and a broken file is reported with all its problems."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.models import Example, Models, load_models
+from bot.usecases.size import answer
+from bot.usecases.size_question import load_sizing
+
+MODELS = load_models(rules_folder() / "models")
+EXAMPLES = [(name, number, example) for name, family in MODELS.families.items() for number, example in enumerate(family.example, 1)]
+
+
+@pytest.mark.parametrize(("family", "example"), [pytest.param(f, e, id=f"{f}-{n}") for f, n, e in EXAMPLES])
+def test_every_example_needs_its_bytes(family: str, example: Example) -> None:
+    question = {
+        "config": example.config,
+        "engine_version": example.vllm,
+        "gpu": "H100-80GB",
+        "tensor_parallel_size": example.tp,
+        "max_model_len": example.length,
+        "max_num_batched_tokens": example.max_num_batched_tokens,
+        "weights_bytes": 0,
+        "other_bytes": 0,
+    }
+    assert max(answer(load_sizing(), question).plan.request_bytes) == example.request_bytes
+
+
+def test_no_architecture_belongs_to_two_families() -> None:
+    assert len(MODELS.families) >= 80
+    assert len(MODELS.by_architecture) >= 150
+
+
+def folder(tmp_path: Path, **files: str) -> Path:
+    (tmp_path / "any.toml").write_text('family = "any"\n[kinds]\nfull = [{ cache = "heads" }]\n[[layers]]\nall = "full"\n')
+    for name, text in files.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    return tmp_path
+
+
+def problems(tmp_path: Path, **files: str) -> str:
+    with pytest.raises(RulebookError) as broken:
+        load_models(folder(tmp_path, **files))
+    return str(broken.value)
+
+
+def test_every_problem_is_reported_at_once_with_its_file(tmp_path: Path) -> None:
+    told = problems(
+        tmp_path,
+        a='family = "a"\narchitectures = ["A"]\n[kinds]\nfull = [{ cache = "bucket" }]\n',
+        b='family = "b"\narchitectures = ["A"]\n[[layers]]\nall = "sparse"\n',
+        c="family = \n",
+        d='family = "d"\n',
+    )
+    assert "models/a.toml: kinds.full: there is no cache 'bucket'; known: heads" in told
+    assert "models/b.toml: layers #1: there is no kind 'sparse'" in told
+    assert "models/b.toml: A is claimed by a too" in told
+    assert "models/c.toml:" in told
+    assert "models/d.toml: a family needs architectures or model_types" in told
+
+
+def test_a_cache_reads_only_its_own_attributes_from_known_fields(tmp_path: Path) -> None:
+    told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n[kinds]\nfull = [{ cache = "heads", colour = 1, window = "w" }]\n')
+    assert "heads has no 'colour'" in told
+    assert "window = 'w' is not one of [fields]" in told
+
+
+def test_a_layer_rule_names_one_reader(tmp_path: Path) -> None:
+    told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n[[layers]]\nall = "full"\nevery = "n"\n')
+    assert "layers #1: name exactly one of all, list, letters, every, indices, below, blocks" in told
+
+
+def test_a_family_takes_from_the_general_file_what_it_does_not_say(tmp_path: Path) -> None:
+    models: Models = load_models(folder(tmp_path, a='family = "a"\narchitectures = ["A"]\n[fields]\nheads = "h"\n'))
+    family = models.families[models.by_architecture["A"]]
+    assert family.layers[0].all == "full"
+    assert family.kinds["full"] == [{"cache": "heads"}]
