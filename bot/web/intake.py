@@ -2,10 +2,13 @@
 
 import asyncio
 from datetime import datetime
+from typing import Literal
 
 from bot.domain.incident import Contribution
+from bot.reading.archive import unpacked
+from bot.reading.large import LARGE, condensed
 from bot.reading.redact import redact
-from bot.reading.text import NotText, decode
+from bot.reading.text import NotText, decode, split_lines
 from bot.usecases.reply import Unusable
 from bot.web.forms import Form, Upload
 
@@ -18,26 +21,36 @@ async def contributions_of(form: Form, author: str | None, at: datetime) -> list
 
 
 def _read(form: Form, author: str | None, at: datetime) -> list[Contribution]:
-    read = [_one(upload, author, at) for upload in form.uploads]
-    kept = [contribution for contribution in read if (contribution.text or "").strip()]
+    kept = [one for upload in form.uploads for one in _of(upload, author, at)]
     if not kept:
         raise Unusable(EMPTY)
     return kept
 
 
-def _one(upload: Upload, author: str | None, at: datetime) -> Contribution:
+def _of(upload: Upload, author: str | None, at: datetime) -> list[Contribution]:
     upload.body.seek(0)
     data = upload.body.read()
     upload.body.close()
     try:
-        text = decode(data)
+        if upload.name is None:
+            text = decode(data).replace("\r\n", "\n")  # a browser sends every line end of a text box so
+            return _evidence("paste", None, text, author, at)
+        return [
+            one for name, inner in unpacked(upload.name, data) for one in _evidence("file", name, decode(inner), author, at)
+        ]  # fmt: skip
     except NotText as refusal:
         raise Unusable(f"{upload.name or 'The paste'} cannot be read: {refusal}.") from refusal
-    del data
-    if not upload.name:
-        text = text.replace("\r\n", "\n")  # a browser sends every line end of a text box so
+
+
+def _evidence(kind: Literal["paste", "file"], name: str | None, text: str, author: str | None, at: datetime) -> list[Contribution]:
+    """One contribution, or none where there is only space. A very large text is cut to its telling lines before anything else."""
+    if not text.strip():
+        return []
+    cut = False
+    if len(text) > LARGE:
+        text, cut = condensed(split_lines(text))
     hidden, redactions = redact(text)
-    return Contribution(kind="file" if upload.name else "paste", text=hidden, name=upload.name, author=author, at=at, redactions=redactions)
+    return [Contribution(kind, hidden, name=name, author=author, at=at, redactions=redactions, truncated=cut)]
 
 
 def answer(question: str, value: str, author: str | None, at: datetime) -> Contribution:

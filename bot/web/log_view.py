@@ -1,9 +1,13 @@
 """The log beside the diagnosis: which lines to show, which of them speak for the verdict, and how to link to one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from bot.reading.large import numbered
+from bot.reading.read import LONG_ANSWER
+from bot.reading.text import split_lines
 
 WHOLE = 40
 AROUND = 4
@@ -59,27 +63,29 @@ def marks_of(diagnosis: Mapping[str, Any]) -> dict[tuple[int, int], list[str]]:
 
 
 def sources_of(contributions: Sequence[Mapping[str, Any]], diagnosis: Mapping[str, Any], whole: bool = False) -> list[Source]:
-    """Every contribution that is evidence, each with the lines worth showing. Sources count as the diagnosis counts them."""
+    """Every contribution that is evidence, each with the lines worth showing. Sources count as reading counts them."""
     marks = marks_of(diagnosis)
-    evidence = [one for one in contributions if one["kind"] in ("paste", "file")]
+    evidence = [one for one in contributions if _is_evidence(one)]
     return [_source(number, one, marks, whole) for number, one in enumerate(evidence, 1)]
 
 
+def _is_evidence(one: Mapping[str, Any]) -> bool:
+    return one["kind"] in ("paste", "file") or (one["kind"] == "answer" and len(one.get("text") or "") > LONG_ANSWER)
+
+
 def _source(number: int, one: Mapping[str, Any], marks: Mapping[tuple[int, int], list[str]], whole: bool) -> Source:
-    title = one.get("name") or ("pasted text" if one["kind"] == "paste" else "file")
+    title = one.get("name") or {"file": "file", "answer": "answer"}.get(one["kind"], "pasted text")
     if one.get("text") is None:
         return Source(number, title, (), 0, erased=True)
-    texts = one["text"].split("\n")
-    if texts and not texts[-1]:
-        texts.pop()
+    texts = dict(numbered(split_lines(one["text"].removesuffix("\n"))))
+    count = max(texts, default=0)
     mine = {line: tuple(why) for (source, line), why in marks.items() if source == number}
-    shown = range(1, len(texts) + 1) if whole else sorted(_worth_showing(mine, len(texts)))
+    shown = sorted(texts if whole else _worth_showing(mine, count) & texts.keys())
     lines = list(_lines(number, texts, shown, mine))
-    left_out = len(texts) - (lines[-1].number if lines else 0)
-    return Source(number, title, lines, len(texts), left_out, truncated=bool(one.get("truncated")))
+    return Source(number, title, lines, count, count - (shown[-1] if shown else 0), truncated=bool(one.get("truncated")))
 
 
-def _worth_showing(marks: Mapping[int, tuple[str, ...]], count: int) -> set[int]:
+def _worth_showing(marks: Iterable[int], count: int) -> set[int]:
     if count <= WHOLE:
         return set(range(1, count + 1))
     wanted: set[int] = set()
@@ -94,10 +100,10 @@ def _worth_showing(marks: Mapping[int, tuple[str, ...]], count: int) -> set[int]
     return wanted
 
 
-def _lines(source: int, texts: Sequence[str], shown: Sequence[int], marks: Mapping[int, tuple[str, ...]]) -> Iterator[Line]:
+def _lines(source: int, texts: Mapping[int, str], shown: Sequence[int], marks: Mapping[int, tuple[str, ...]]) -> Iterator[Line]:
     before = 0
     for number in shown:
-        text = texts[number - 1].rstrip("\r")
+        text = texts[number]
         cut = text if len(text) <= WIDEST else f"{text[:WIDEST]} … ({len(text) - WIDEST:,} more characters)"
         why = marks.get(number, ())
         yield Line(number, anchor(source, number), cut, why, "first error" in why, number - before - 1)

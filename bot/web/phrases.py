@@ -123,6 +123,11 @@ def day(at: object) -> str:
     return text[:16].replace("T", " ")
 
 
+def lines(count: int) -> str:
+    """So many lines."""
+    return f"{count:,} line{'' if count == 1 else 's'}"
+
+
 def alike(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
     """Ranks whose figures are equal, as one column each: its heading, and the first of them."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}

@@ -31,7 +31,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change", "alike"):
+    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change", "alike", "lines"):
         env.filters[name] = getattr(phrases, name)
     env.filters["drawing"] = drawing
     env.globals["phrases"] = phrases

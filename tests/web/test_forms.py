@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -249,8 +250,35 @@ async def test_a_database_that_fails_is_a_sentence(serve: Serve, shelf: Shelf) -
 
 
 async def test_a_compressed_log_is_read(browser: Browser, shelf: Shelf) -> None:
-    pytest.importorskip("bot.reading.archive")
     data = multipart(await browser.token(), ("file", gzip.compress(LOG.encode()), "server.log.gz"))
     async with browser.post("/diagnose", data=data, allow_redirects=False) as answer:
         assert answer.status == 303
-    assert given(shelf)[0].text == LOG
+    assert (given(shelf)[0].text, given(shelf)[0].name) == (LOG, "server.log")
+
+
+async def test_every_log_of_a_zip_is_read_and_a_broken_one_is_named(browser: Browser, shelf: Shelf) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("rank0.log", "zero\n")
+        archive.writestr("rank1.log", "one\n")
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", packed.getvalue(), "logs.zip"))):
+        pass
+    assert [(one.name, one.text) for one in given(shelf)] == [("rank0.log", "zero\n"), ("rank1.log", "one\n")]
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", packed.getvalue()[:60], "half.zip"))) as answer:
+        assert answer.status == 400
+        assert "half.zip cannot be read" in await answer.text()
+
+
+async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers(browser: Browser, shelf: Shelf) -> None:
+    noise = "INFO 11-18 09:12:41 [launcher.py:46] Route: /ping, Methods: GET\n"
+    large = noise * 70_000 + LOG + noise * 30_000
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", io.BytesIO(large.encode()), "large.log"))):
+        pass
+    kept = given(shelf)[0]
+    assert kept.truncated
+    assert len(kept.text or "") < 2**20
+    assert LOG.strip() in (kept.text or "")
+    shelf.incident = documents.incident(contributions=[{"kind": "file", "name": "large.log", "text": kept.text, "truncated": True}])
+    text = await browser.text("/d/D-0187/log/1")
+    assert f'<li id="L70001"><a class="n" href="#L70001" aria-label="Line 70001">70001</a><code>{LOG.strip()}</code>' in text
+    assert "lines not kept" in text

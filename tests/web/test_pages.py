@@ -102,7 +102,7 @@ async def test_a_long_log_shows_what_matters_and_links_to_the_rest(serve: Serve,
     assert '<li id="L2000" class="first">' in text
     assert 'id="L1995"' not in text
     assert "1,995 lines not shown" in text
-    assert "996 more lines" in text
+    assert "996 lines more" in text
     assert 'id="L1"' in await browser.text("/d/D-0187/log/1")
 
 
