@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from bot.budget.kv_groups import Unplannable
@@ -14,9 +15,11 @@ from bot.reading.model_config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size_command import command
+from bot.usecases.size_compare import compare, several
 from bot.usecases.size_estimates import Measured
 from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
 from bot.usecases.size_refusals import refuse
+from bot.usecases.size_search import room, ways
 from bot.usecases.size_terms import Other, Term, other_terms
 from bot.usecases.size_weights import weights_of
 
@@ -36,10 +39,28 @@ class Answer:
 
 def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Reply:
     """The sizing answer; terms that `measured` gives stand in for estimates. Raises Unusable with a sentence when there is no answer."""
+    choices = several(question)
     try:
-        return Reply("sizing", document(answer(rules, question, measured)))
+        if choices:
+            return Reply("sizing", compare(lambda one: _told(rules, one, measured), question, choices))
+        _, told = _told(rules, question, measured)
+        ask = partial(_again, rules, question, measured)
+        return Reply("sizing", {**told, "ways": ways(ask, question, told, rules.gpus), "room": room(ask, question, told)})
     except Refused as refused:
         raise Unusable(str(refused)) from refused
+
+
+def _told(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None) -> tuple[Asked, dict[str, Any]]:
+    found = answer(rules, question, measured)
+    return found.asked, document(found)
+
+
+def _again(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None, changes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The same question with something changed; None where that has no answer."""
+    try:
+        return document(answer(rules, {**question, **changes}, measured))
+    except Refused:
+        return None
 
 
 def size_batch(rules: SizingRules, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -153,8 +174,23 @@ def verdict(told: Answer) -> tuple[bool | None, str]:
         return True, "this model keeps no KV cache, so its pool cannot be too small"
     pool = told.ranks[whole.limiting_rank or 0].kv_pool or 0
     if not whole.fits:
-        return False, f"one request of {length:,} tokens needs {gb(need)} a rank, and the pool of rank {whole.limiting_rank} has {gb(pool)}"
-    return True, f"the pool of rank {whole.limiting_rank} has {gb(pool)}, room for {whole.concurrency:.2f} requests of {length:,} tokens"
+        short = f"one request of {length:,} tokens needs {gb(need)} a rank, and the pool of rank {whole.limiting_rank} has {gb(pool)}"
+        return False, short + _unsure(told, need, fits=False)
+    held = f"the pool of rank {whole.limiting_rank} has {gb(pool)}, room for {whole.concurrency:.2f} requests of {length:,} tokens"
+    return True, held + _unsure(told, need, fits=True)
+
+
+def _unsure(told: Answer, need: int, *, fits: bool) -> str:
+    """What the other end of an estimated range would mean."""
+    spread = _range(told)
+    if spread is None:
+        return ""
+    low, high = spread["kv_pool_bytes"]
+    if fits and low < need:
+        return f"; other consumption is estimated, and at worst the pool has {gb(low)}, too little for one"
+    if not fits and high >= need:
+        return f"; other consumption is estimated, and at best the pool has {gb(high)}, enough for one"
+    return ""
 
 
 def _missing(told: Answer) -> str:

@@ -18,7 +18,7 @@ _FIRST_ENGINE_SEQUENCES = 256
 
 def estimates(asked: Asked, measured: Measured | None = None) -> tuple[Estimate, ...]:
     """Every term beside weights and pool, on the rank that needs most; a measured term stands in for the estimate of the same name."""
-    figures = _figures(asked)
+    figures = figures_of(asked)
     seen = {term.name: term for term in (measured(asked) if measured else ())}
     made = estimated_terms(_shape(asked), _run(asked, figures), figures)
     return tuple(seen.get(term.name, term) for term in made)
@@ -30,7 +30,8 @@ def span(asked: Asked, terms: Sequence[Estimate]) -> tuple[int, int, int]:
     return together(terms, known=bool(told) and not (asked.gpu and asked.gpu.unified))
 
 
-def _figures(asked: Asked) -> OverheadFigures:
+def figures_of(asked: Asked) -> OverheadFigures:
+    """The coefficients of this question's version, runner, device and grid."""
     gpu, shape = asked.gpu, asked.shape
     dense = not shape.experts_per_token and not shape.recurrent
     return _chosen(

@@ -1,0 +1,158 @@
+"""What would make it fit, found by asking again with one thing changed; and what still fits when it does."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.budget.search import first, largest
+from bot.domain.size import gib
+from bot.rulebook.gpus import Gpus
+
+Document = Mapping[str, Any]
+Ask = Callable[[Mapping[str, Any]], Document | None]
+"""Engine arguments laid over the question -> the sizing document; None when that question has no answer."""
+
+STEP = 256  # tokens: lengths are searched in whole multiples
+TENSOR_SIZES = (1, 2, 4, 8, 16, 32)
+MOST_UTILIZATION = 0.95  # above it, what comes on top of the budget (graphs, communicators) has no room on any card
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to change. `price` orders ways: what costs a flag stands before what costs quality, speed or cards."""
+
+    arguments: Mapping[str, Any]
+    costs: str
+    price: int
+
+
+def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> list[dict[str, Any]]:
+    """Single changes that make a model fit that does not, cheapest first; none when it fits or when that is open."""
+    if document.get("fits") is not False:
+        return []
+    found = []
+    for change in sorted(_changes(ask, question, document, gpus), key=lambda one: one.price):
+        answer = ask(change.arguments)
+        if answer is not None and answer.get("fits"):
+            found.append(_way(change, answer))
+    return found
+
+
+def room(ask: Ask, question: Mapping[str, Any], document: Document) -> list[str]:
+    """What more would fit when it fits: the longest context, the fewest cards."""
+    if not document.get("fits"):
+        return []
+    said = []
+    whole = ask({"max_model_len": -1})
+    longest = ((whole or {}).get("kv") or {}).get("estimated_max_model_len")
+    if longest and longest > (question.get("max_model_len") or 0) > 0:
+        said.append(f"up to {longest:,} tokens of context would fit")
+    fewest = first(_smaller_sizes(question), lambda tp: _fits(ask, {"tensor_parallel_size": tp}))
+    if fewest is not None:
+        said.append(f"tensor parallel size {fewest} would be enough")
+    return said
+
+
+def _smaller_sizes(question: Mapping[str, Any]) -> Sequence[int]:
+    """Below what is asked; weights given per rank say nothing about another number of ranks."""
+    if any(question.get(name) is not None for name in ("weights_bytes", "kv_cache_memory_bytes")):
+        return ()
+    return [tp for tp in TENSOR_SIZES if tp < int(question.get("tensor_parallel_size") or 1)]
+
+
+def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
+    yield from _shorter(ask, question, document)
+    yield from _budget(ask, question)
+    if not str(question.get("kv_cache_dtype") or "auto").startswith(("fp8", "nvfp4", "int")):
+        yield Change({"kv_cache_dtype": "fp8"}, "half the bytes per cached value; quality needs a check of its own", 20)
+    yield from _leaner(ask, question)
+    yield from _cards(ask, question, gpus)
+
+
+def _shorter(ask: Ask, question: Mapping[str, Any], document: Document) -> Iterator[Change]:
+    """The longest context that the pool still holds."""
+    asked = question.get("max_model_len")
+    whole = ask({"max_model_len": -1}) if asked in (None, -1) else document
+    high = int(((whole or {}).get("kv") or {}).get("estimated_max_model_len") or 0)
+    length = largest(lambda tokens: _fits(ask, {"max_model_len": tokens}), STEP, high, STEP) if high >= STEP else None
+    if length:
+        yield Change({"max_model_len": length}, f"requests longer than {length:,} tokens are refused", 0)
+
+
+def _budget(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
+    """The smallest higher utilization; it sizes nothing when the pool is given."""
+    used = float(question.get("gpu_memory_utilization") or 0.92)
+    if question.get("kv_cache_memory_bytes") is not None or used >= MOST_UTILIZATION:
+        return
+    steps = [round(used + 0.01 * n, 2) for n in range(1, 100) if used + 0.01 * n <= MOST_UTILIZATION + 1e-9]
+    share = first(steps, lambda value: _fits(ask, {"gpu_memory_utilization": value}))
+    if share is not None:
+        yield Change({"gpu_memory_utilization": share}, "less room outside the budget for graphs, communicators and other processes", 10)
+
+
+def _leaner(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
+    """Fewer sequences, smaller batches, no graphs: they shrink what is estimated, so only where it is not given."""
+    if question.get("other_bytes") is not None or question.get("kv_cache_memory_bytes") is not None:
+        return
+    most = question.get("max_num_seqs")
+    seqs = first([n for n in (256, 128, 64, 32, 16, 8) if not most or n < int(most)], lambda n: _fits(ask, {"max_num_seqs": n}))
+    if seqs is not None:
+        yield Change({"max_num_seqs": seqs}, f"at most {seqs} requests run at once, the rest wait", 12)
+    batched = question.get("max_num_batched_tokens")
+    tokens = first([n for n in (4096, 2048, 1024) if not batched or n < int(batched)], lambda n: _fits(ask, {"max_num_batched_tokens": n}))
+    if tokens is not None:
+        yield Change({"max_num_batched_tokens": tokens}, "long prompts take more steps", 14)
+    if not question.get("enforce_eager"):
+        yield Change({"enforce_eager": True}, "no CUDA graphs: slower decoding", 30)
+
+
+def _cards(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:
+    """More ranks, and the next larger card of the same maker."""
+    if question.get("weights_bytes") is None:
+        tp = int(question.get("tensor_parallel_size") or 1)
+        larger = first([n for n in TENSOR_SIZES if n > tp], lambda n: _fits(ask, {"tensor_parallel_size": n}))
+        if larger is not None:
+            yield Change({"tensor_parallel_size": larger}, f"{larger} cards instead of {tp}", 40 + larger)
+        stages = int(question.get("pipeline_parallel_size") or 1)
+        yield Change(
+            {"pipeline_parallel_size": stages * 2}, f"{stages * 2} pipeline stages instead of {stages}: twice the cards, more latency", 60
+        )
+        if not question.get("quantization"):
+            yield Change({"quantization": "fp8"}, "weights in 8 bits; a checkpoint quantized beforehand loads without the peak", 35)
+    yield from _larger_card(ask, question, gpus)
+
+
+def _larger_card(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:
+    now = gpus.decide(str(question.get("gpu") or ""), None)
+    if now is None or now.total is None or question.get("gpu_memory_bytes") is not None:
+        return
+    whole = [
+        spec for spec in gpus.specs if spec.vendor == now.vendor and not spec.rare and not spec.part_of and spec.unified == now.unified
+    ]
+    larger = sorted((spec for spec in whole if (spec.total or 0) > now.total), key=lambda spec: spec.total or 0)
+    card = first(larger, lambda spec: _fits(ask, {"gpu": spec.id}))
+    if card is not None:
+        yield Change({"gpu": card.id}, f"{card.id} cards instead of {now.id}", 50)
+
+
+def _fits(ask: Ask, arguments: Mapping[str, Any]) -> bool:
+    answer = ask(arguments)
+    return bool(answer and answer.get("fits"))
+
+
+def _way(change: Change, answer: Document) -> dict[str, Any]:
+    kv, limiting = answer["kv"], answer["ranks"][answer["limiting_rank"] or 0]
+    pool = limiting["kv_pool_bytes"]
+    held = "" if kv["max_concurrency"] is None else f": a pool of {gib(pool or 0)}, {kv['max_concurrency']:.2f} full requests"
+    said = ", ".join(f"{_flag(name)} {value}" if value is not True else _flag(name) for name, value in change.arguments.items())
+    return {
+        "change": dict(change.arguments),
+        "says": f"{said} fits{held}",
+        "costs": change.costs,
+        "kv_pool_bytes": pool,
+        "max_concurrency": kv["max_concurrency"],
+    }
+
+
+def _flag(name: str) -> str:
+    return "card" if name == "gpu" else "--" + name.replace("_", "-")
