@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -72,16 +73,17 @@ def build_app(
     meters: Meters | None = None,
     visible: Visible | None = None,
     probes: Sequence[Probe] = (),
+    pool: Executor | None = None,
 ) -> web.Application:
     """The application that `main` serves.
 
     `slack_routes` are answered whoever asks: they check Slack's signature themselves. `visible` says which channels
-    a signed-in person may read. `probes` are the rooms' checks, asked by /readyz.
+    a signed-in person may read. `probes` are the rooms' checks, asked by /readyz. `pool` reads large uploads.
     """
     meters = meters or Meters()
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
-    app[DOOR] = Door(desk, settings, store, asks, meters, environment(), signing_key(settings), visible, probes, ungated)
+    app[DOOR] = Door(desk, settings, store, asks, meters, environment(), signing_key(settings), visible, probes, pool, ungated)
     app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app

@@ -1,6 +1,7 @@
 """What every page's handler works with, laid out once by `build_app`."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ Probe = Callable[[], Awaitable[Sequence[Any]]]
 class Door:
     """`secret` signs cookies and form tokens; random for each start when OOMBOT_SECRET_KEY is not set.
 
-    `ungated` are the paths of routes that answer whoever asks: health, metrics, and what Slack posts to.
+    `pool` reads large uploads in other processes; None: in a thread. `ungated` are the paths of routes that answer
+    whoever asks: health, metrics, and what Slack posts to.
     """
 
     desk: Desk
@@ -38,6 +40,7 @@ class Door:
     secret: bytes
     visible: Visible | None
     probes: Sequence[Probe]
+    pool: Executor | None = None
     ungated: frozenset[str] = frozenset()
 
 

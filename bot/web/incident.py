@@ -71,7 +71,8 @@ async def add(request: web.Request) -> web.Response:
     form = await read_form(request)
     try:
         incident = await incident_of(request)
-        given = await contributions_of(form, viewer_of(request).user, door_of(request).desk.now())
+        door = door_of(request)
+        given = await contributions_of(form, viewer_of(request).user, door.desk.now(), door.pool)
     finally:
         form.close()
     return await _into(request, incident, given)

@@ -1,8 +1,12 @@
 """A submitted form -> contributions: decoded, secrets hidden, and a sentence for what is no text."""
 
 import asyncio
+import os
+from concurrent.futures import Executor
+from dataclasses import replace
 from datetime import datetime
-from typing import Literal
+from functools import partial
+from typing import IO, Literal
 
 from bot.domain.incident import Contribution
 from bot.reading.archive import unpacked
@@ -15,42 +19,59 @@ from bot.web.forms import Form, Upload
 EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is everything from the start of the server to its end."
 
 
-async def contributions_of(form: Form, author: str | None, at: datetime) -> list[Contribution]:
-    """Every paste and file of a form, in order. Unusable when there is none, or when one is empty or no text."""
-    return await asyncio.to_thread(_read, form, author, at)
+async def contributions_of(form: Form, author: str | None, at: datetime, pool: Executor | None = None) -> list[Contribution]:
+    """Every paste and file of a form, in order. Unusable when there is nothing in them, or when one is no text.
 
-
-def _read(form: Form, author: str | None, at: datetime) -> list[Contribution]:
-    kept = [one for upload in form.uploads for one in _of(upload, author, at)]
+    Large ones are read in a process of `pool`, so that the page keeps answering; without one, in a thread.
+    """
+    loop = asyncio.get_running_loop()
+    kept: list[Contribution] = []
+    for upload in form.uploads:
+        path = _shared(upload) if pool and upload.size > LARGE else None
+        work = partial(_at, path, upload.name) if path else partial(_of, upload.body, upload.name)
+        kept += await loop.run_in_executor(pool if path else None, work)
     if not kept:
         raise Unusable(EMPTY)
-    return kept
+    return [replace(one, author=author, at=at) for one in kept]
 
 
-def _of(upload: Upload, author: str | None, at: datetime) -> list[Contribution]:
-    upload.body.seek(0)
-    data = upload.body.read()
-    upload.body.close()
+def _shared(upload: Upload) -> str | None:
+    """How another process of ours opens a file that has no name; only Linux has such a way."""
+    path = f"/proc/{os.getpid()}/fd/{upload.body.fileno()}"
+    upload.body.flush()
+    return path if os.path.exists(path) else None
+
+
+def _at(path: str, name: str | None) -> list[Contribution]:
+    with open(path, "rb") as body:
+        return _of(body, name)
+
+
+def _of(body: IO[bytes], name: str | None) -> list[Contribution]:
+    body.seek(0)
     try:
-        if upload.name is None:
-            text = decode(data).replace("\r\n", "\n")  # a browser sends every line end of a text box so
-            return _evidence("paste", None, text, author, at)
-        return [
-            one for name, inner in unpacked(upload.name, data) for one in _evidence("file", name, decode(inner), author, at)
-        ]  # fmt: skip
+        if name is None:
+            return _evidence("paste", None, decode(body.read()).replace("\r\n", "\n"))  # a browser sends a box's line ends so
+        parts, found = unpacked(name, body.read()), []
+        while parts:  # what has been read is let go before the next is decoded: a log may have 200 MB
+            inner, data = parts.pop(0)
+            found += _evidence("file", inner, decode(data))
+        return found
     except NotText as refusal:
-        raise Unusable(f"{upload.name or 'The paste'} cannot be read: {refusal}.") from refusal
+        raise Unusable(f"{name or 'The paste'} cannot be read: {refusal}.") from refusal
 
 
-def _evidence(kind: Literal["paste", "file"], name: str | None, text: str, author: str | None, at: datetime) -> list[Contribution]:
+def _evidence(kind: Literal["paste", "file"], name: str | None, text: str) -> list[Contribution]:
     """One contribution, or none where there is only space. A very large text is cut to its telling lines before anything else."""
     if not text.strip():
         return []
     cut = False
     if len(text) > LARGE:
-        text, cut = condensed(split_lines(text))
+        lines = split_lines(text)
+        del text
+        text, cut = condensed(lines)
     hidden, redactions = redact(text)
-    return [Contribution(kind, hidden, name=name, author=author, at=at, redactions=redactions, truncated=cut)]
+    return [Contribution(kind, hidden, name=name, redactions=redactions, truncated=cut)]
 
 
 def answer(question: str, value: str, author: str | None, at: datetime) -> Contribution:

@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import multiprocessing
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import replace
 
 import aiohttp
@@ -269,7 +271,17 @@ async def test_every_log_of_a_zip_is_read_and_a_broken_one_is_named(browser: Bro
         assert "half.zip cannot be read" in await answer.text()
 
 
-async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers(browser: Browser, shelf: Shelf) -> None:
+@pytest.fixture(params=["thread", "process"])
+def pool(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+    if request.param == "thread":
+        yield None
+        return
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers(serve: Serve, shelf: Shelf, pool: Executor | None) -> None:
+    browser = await serve(pool=pool)
     noise = "INFO 11-18 09:12:41 [launcher.py:46] Route: /ping, Methods: GET\n"
     large = noise * 70_000 + LOG + noise * 30_000
     async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", io.BytesIO(large.encode()), "large.log"))):
