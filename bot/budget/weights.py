@@ -49,16 +49,21 @@ def finer(storage: Storage, intermediate: int) -> Storage:
 class _Scale:
     """One question's figures, each module of a kind computed once."""
 
-    def __init__(self, tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> None:
+    def __init__(
+        self, tensors: ModelTensors, quantization: Quantization, grid: TensorGrid, stored: Mapping[str, int] | None = None
+    ) -> None:
         self.tensors, self.quantization, self.grid = tensors, quantization, grid
+        self.stored = None if quantization.online else stored
         self.tp = grid.tp if tensors.sharded else 1
         self.width = tensors.dtype_bytes
         self.known: dict[tuple[int, int, int], int] = {}
-        self.plain_layers: dict[int, list[int]] = {}
 
     def module(self, module: Module, prefix: str, tp: int, rank: int) -> int:
-        """Bytes of one module on one tensor rank."""
+        """Bytes of one module on one tensor rank: its share of what the checkpoint stores, else what its storage implies."""
         storage = self.storage(module, prefix)
+        stored = self.stored_bytes(module, prefix)
+        if stored is not None:
+            return stored * self.weigh(module, storage, tp, rank) // self.weigh_whole(module, storage)
         key = (id(module), id(storage), tp if not isinstance(module, Experts) else -1 - rank)
         if key not in self.known:
             self.known[key] = self.weigh(module, storage, tp, rank)
@@ -66,12 +71,30 @@ class _Scale:
 
     def storage(self, module: Module, prefix: str) -> Storage | None:
         if isinstance(module, Linear) and module.quantized:
-            return self.quantization.of([prefix + name for name in module.names])
+            return self.quantization.of([prefix + name for name in ((*module.names, module.fused) if module.fused else module.names)])
         if isinstance(module, Experts):
             return self.quantization.of([prefix + module.name], experts=True)
         if isinstance(module, Table) and module.head and (self.quantization.head or self.quantization.assigned):
             return self.quantization.of([prefix + module.name])
         return None
+
+    def stored_bytes(self, module: Module, prefix: str) -> int | None:
+        """Whole bytes of a matrix or of all experts of a layer as the checkpoint stores them; None when it does not name them."""
+        if not self.stored or not isinstance(module, Linear | Experts):
+            return None
+        names = (module.name,) if isinstance(module, Experts) else module.names
+        sizes = [self.stored.get(prefix + name) for name in names]
+        if None not in sizes:
+            return sum(size for size in sizes if size is not None)
+        return self.stored.get(prefix + module.fused) if isinstance(module, Linear) and module.fused else None
+
+    def weigh_whole(self, module: Module, storage: Storage | None) -> int:
+        """The same module undivided and without padding."""
+        key = (id(module), id(storage), 0)
+        if key not in self.known:
+            bare = replace(storage, pad=1, pad_whole=False, pad_hidden=1) if storage else None
+            self.known[key] = _Scale(self.tensors, self.quantization, TensorGrid()).weigh(module, bare, 1, 0)
+        return self.known[key]
 
     def weigh(self, module: Module, storage: Storage | None, tp: int, rank: int) -> int:
         if isinstance(module, Linear):
@@ -130,7 +153,7 @@ class _Scale:
     def layer(self, index: int, rank: int) -> int:
         """Bytes of one layer; computed once where no setting names single layers."""
         modules = self.tensors.layers[index]
-        if self.quantization.by_layer:
+        if self.quantization.by_layer or self.stored:
             return sum(self.module(m, f"layers.{index}.", self.tp, rank) for m in modules)
         key = (id(modules), 0, -1000 - rank)
         if key not in self.known:
@@ -162,12 +185,16 @@ class _Scale:
         return self.tp
 
 
-def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> Weights:
+def weights_per_rank(
+    tensors: ModelTensors, quantization: Quantization, grid: TensorGrid, stored: Mapping[str, int] | None = None
+) -> Weights:
     """Bytes of every rank of one replica. Unplaceable when the engine itself could not deal the tensors out.
+
+    `stored`: whole bytes of each module as the checkpoint's headers say; they win over what the architecture implies.
 
     An online-quantized model is loaded layer by layer; its peak is the resident sum plus one layer at full width.
     """
-    scale = _Scale(tensors, quantization, grid)
+    scale = _Scale(tensors, quantization, grid, stored)
     full = _Scale(tensors, Quantization(), grid) if quantization.online else None
     ranks: list[RankWeights] = []
     for stage, layers in enumerate(stage_layers(len(tensors.layers), grid.pp)):
@@ -176,11 +203,15 @@ def weights_per_rank(tensors: ModelTensors, quantization: Quantization, grid: Te
         extra = max((full.layer(i, 0) for i in layers), default=0) if full else 0
         both = [RankWeights(bytes_, bytes_ + extra) for bytes_ in one]
         ranks += both if uneven else both * grid.tp
-    return Weights(tuple(ranks), grid.pp, tensors.basis, tuple(_assumptions(tensors, quantization, grid)))
+    basis = HEADERS if scale.stored else tensors.basis
+    return Weights(tuple(ranks), grid.pp, basis, tuple(_assumptions(tensors, quantization, grid, basis)))
 
 
-def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid) -> Sequence[str]:
-    said = [f"weights {tensors.basis}, {quantization.title}", *tensors.notes]
+HEADERS = "from safetensors headers, placed by architecture"
+
+
+def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid, basis: str) -> Sequence[str]:
+    said = [f"weights {basis}, {quantization.title}", *tensors.notes]
     if not tensors.sharded and grid.tp > 1:
         said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")
     if grid.experts_parallel and grid.expert_ranks > 1:

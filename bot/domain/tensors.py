@@ -1,7 +1,8 @@
 """What a model consists of, and how each piece is spread over the ranks of a grid."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Spread = Literal["split", "whole", "heads"]
 Where = Literal["first", "last", "every", "last of several"]
@@ -61,13 +62,17 @@ def whole(elements: int) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A matrix multiplication. `names`: the checkpoint's modules merged into it, as quantization settings call them."""
+    """A matrix multiplication. `names`: the checkpoint's modules merged into it, as quantization settings call them.
+
+    `fused`: what a checkpoint calls them that stores them as one.
+    """
 
     names: tuple[str, ...]
     inputs: Part
     outputs: tuple[Part, ...]
     bias: bool = False
     quantized: bool = True
+    fused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +134,27 @@ class ModelTensors:
     sharded: bool = True
     basis: str = "from config.json by architecture"
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """One tensor of a checkpoint's header: its type as safetensors writes it (BF16, F8_E4M3, I32), its elements and its bytes."""
+
+    dtype: str
+    elements: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a model's files say of it, weights unread. `where`: hub, cache or folder; `revision`: the commit, None for a folder.
+
+    `tensors` is None when they were not asked for or cannot be had.
+    """
+
+    name: str
+    where: str
+    revision: str | None
+    config: Mapping[str, Any]
+    hf_quant_config: Mapping[str, Any] | None = None
+    tensors: Mapping[str, StoredTensor] | None = None

@@ -12,9 +12,9 @@ def vector(elements: int, bytes_: int | None = None, name: str = "") -> Plain:
     return Plain((whole(elements),), bytes_, name)
 
 
-def column(names: tuple[str, ...], inputs: int, *outputs: Part, bias: bool = False, quantized: bool = True) -> Linear:
+def column(names: tuple[str, ...], inputs: int, *outputs: Part, bias: bool = False, quantized: bool = True, fused: str = "") -> Linear:
     """A matrix whose outputs are dealt over the ranks."""
-    return Linear(names, whole(inputs), outputs, bias, quantized)
+    return Linear(names, whole(inputs), outputs, bias, quantized, fused)
 
 
 def row(name: str, inputs: Part, outputs: int, bias: bool = False) -> Linear:
@@ -51,7 +51,7 @@ def grouped(f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: 
     query = Part(heads * (2 if f.rule("output_gate", False) else 1), dim)
     parts = (query,) if shared_cache else (query, Part(kv, dim, "heads"), Part(kv, value_dim, "heads"))
     made: list[Module] = [
-        column(names, hidden, *parts, bias=bool(f.rule("qkv_bias", False))),
+        column(names, hidden, *parts, bias=bool(f.rule("qkv_bias", False)), fused=at + "qkv_proj"),
         row(at + f.rule("out_name", "o_proj"), Part(heads, value_dim), hidden, bool(f.rule("out_bias", False))),
         *head_norms(f.rule("qk_norm", "none"), heads, 0 if shared_cache else kv, dim),
     ]
@@ -157,7 +157,7 @@ def feed_forward(f: Fields, intermediate: int = 0) -> Modules:
     bias = bool(f.rule("mlp_bias", False))
     parts = [Part(intermediate)] * (2 if f.rule("gated", True) else 1)
     names = f.rule("up_names", ["gate_proj", "up_proj"] if len(parts) == 2 else ["up_proj"])
-    up = column(tuple(at + n for n in names), hidden, *parts, bias=bias)
+    up = column(tuple(at + n for n in names), hidden, *parts, bias=bias, fused=at + "gate_up_proj")
     down = row(at + f.rule("down_name", "down_proj"), Part(intermediate), hidden, bias)
     return tuple(undealt(m) for m in (up, down)) if f.rule("mlp_whole", False) else (up, down)
 
@@ -280,8 +280,8 @@ def gated_delta(f: Fields) -> Modules:
     at = "linear_attn."
     key, value = Part(k_heads, k_dim), Part(v_heads, v_dim)
     return (
-        column((at + "in_proj_qkv", at + "in_proj_z", at + "in_proj_qkvz"), hidden, key, key, value, value),
-        column((at + "in_proj_b", at + "in_proj_a", at + "in_proj_ba"), hidden, Part(v_heads), Part(v_heads)),
+        column((at + "in_proj_qkv", at + "in_proj_z"), hidden, key, key, value, value, fused=at + "in_proj_qkvz"),
+        column((at + "in_proj_b", at + "in_proj_a"), hidden, Part(v_heads), Part(v_heads), fused=at + "in_proj_ba"),
         Plain((key, whole(2 * kernel))),
         Plain((value, whole(kernel))),
         Plain((Part(v_heads),)),

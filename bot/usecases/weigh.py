@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.budget.weights import Weights, weights_per_rank
-from bot.domain.tensors import TensorGrid
+from bot.domain.tensors import StoredTensor, TensorGrid
+from bot.reading.checkpoint import stored_modules
 from bot.reading.model_tensors import read_tensors
 from bot.reading.quantization_config import read_quantization
 from bot.reading.tensor_fields import text_part
@@ -22,13 +23,17 @@ def weigh(
     dtype: str = "auto",
     quantization: str | None = None,
     hf_quant_config: Mapping[str, Any] | None = None,
+    tensors: Mapping[str, StoredTensor] | None = None,
 ) -> Weights:
     """Bytes of every rank of one replica, in order pp × TP + tp, by what the engine's model classes create.
 
     `rules`: the loaded tables, or the folder rules/models. `gpu` as the engine or a log names it: it decides which kernels pad.
+    `tensors`: the checkpoint's headers where they are at hand; they win.
     Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
     lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
     """
     tables = load_weights(rules) if isinstance(rules, Path) else rules
     table = tables.table(config, text_part(config), engine_version, gpu)
-    return weights_per_rank(read_tensors(config, table, dtype), read_quantization(config, table, hf_quant_config, quantization), grid)
+    model = read_tensors(config, table, dtype)
+    stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
+    return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)

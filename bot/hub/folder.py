@@ -1,0 +1,51 @@
+"""A folder with a model's files, a snapshot in the hub's cache included, read without its weights."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.domain.tensors import Checkpoint, StoredTensor
+from bot.hub.error import HubError
+from bot.hub.headers import read_header
+
+INDEX = "model.safetensors.index.json"
+LARGEST = 64_000_000
+"""Bytes of the largest JSON file that is read; mixed quantization lists run to a few megabytes."""
+
+
+def read_folder(folder: Path, name: str = "", where: str = "folder", revision: str | None = None) -> Checkpoint:
+    """config.json and headers of the files in `folder`. HubError when there is no usable config.json."""
+    name = name or str(folder)
+    if not (folder / "config.json").is_file():
+        raise HubError(f"{name} has no config.json: name the folder that holds it, or a model id as owner/name")
+    config = read_json(folder / "config.json", name)
+    beside = folder / "hf_quant_config.json"
+    quantization = read_json(beside, name) if beside.is_file() else None
+    return Checkpoint(name, where, revision, config, quantization, tensors_in(folder))
+
+
+def tensors_in(folder: Path) -> Mapping[str, StoredTensor] | None:
+    """Tensors of all safetensors files that the index names, else of all there are; None when a file is missing or there is none."""
+    index = folder / INDEX
+    if index.is_file():
+        names = sorted(set(read_json(index, folder.name).get("weight_map", {}).values()))
+    else:
+        names = sorted(path.name for path in folder.glob("*.safetensors"))
+    files = [folder / name for name in names]
+    if not files or not all(path.is_file() for path in files):
+        return None
+    return {name: tensor for path in files for name, tensor in read_header(path).items()}
+
+
+def read_json(path: Path, name: str) -> Mapping[str, Any]:
+    """A JSON table from a file. HubError when it is too large or none."""
+    if path.stat().st_size > LARGEST:
+        raise HubError(f"{path.name} of {name} is larger than {LARGEST // 1_000_000} MB; that is no model's config")
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise HubError(f"{path.name} of {name} is not JSON ({error}); fetch it again or paste the right file") from error
+    if not isinstance(table, dict):
+        raise HubError(f"{path.name} of {name} is not a JSON object; give the model's own {path.name}")
+    return table

@@ -1,0 +1,192 @@
+"""A model's config and tensor headers from the Hugging Face hub or its cache, pinned to one commit."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
+
+from bot.domain.tensors import Checkpoint, StoredTensor
+from bot.hub.error import HubError
+from bot.hub.folder import INDEX, read_json, tensors_in
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+PATIENCE = 5
+"""Seconds that a hub has to answer at all."""
+PARALLEL = 8
+"""Headers fetched at once; the largest models have about 160 files."""
+PUBLIC = "https://huggingface.co"
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """One hub. `endpoint` and `token` None: as huggingface_hub finds them. `cache` None: its usual cache.
+
+    `headers`: a folder where headers are kept by commit, so that a model is asked once; None keeps nothing.
+    """
+
+    endpoint: str | None = None
+    token: str | None = None
+    offline: bool = False
+    cache: Path | None = None
+    headers: Path | None = None
+
+    def checkpoint(self, model: str, revision: str | None = None, *, with_tensors: bool = True) -> Checkpoint:
+        """config.json, hf_quant_config.json and, if asked, every tensor's header of a model (owner/name). Blocks; HubError."""
+        with self.told(model, revision):
+            _validate(model)
+            hub = self if self.offline or self.answers() else replace(self, offline=True)
+            path = Path(hub.fetch(model, "config.json", revision))
+            commit = path.parent.name
+            tensors = hub.tensors(model, commit, path.parent) if with_tensors else None
+            return Checkpoint(model, "cache" if hub.offline else "hub", commit, read_json(path, model), hub.beside(model, commit), tensors)
+
+    def answers(self) -> bool:
+        """Does the hub answer at all? Asked once and briefly: huggingface_hub itself would try for half a minute."""
+        from huggingface_hub import get_session
+
+        try:
+            get_session().head((self.endpoint or PUBLIC).rstrip("/"), timeout=PATIENCE)
+        except Exception as error:
+            if not _silent(error):
+                raise
+            return False
+        return True
+
+    def beside(self, model: str, commit: str) -> Mapping[str, Any] | None:
+        """hf_quant_config.json, None when the model has none."""
+        path = self.fetch_optional(model, "hf_quant_config.json", commit)
+        return read_json(Path(path), model) if path else None
+
+    def fetch(self, model: str, name: str, revision: str | None) -> str:
+        """The path of one small file in the cache, fetched when it is not there."""
+        from huggingface_hub import hf_hub_download
+
+        return hf_hub_download(
+            model, name, revision=revision, endpoint=self.endpoint, token=self.token, cache_dir=self.cache, local_files_only=self.offline
+        )
+
+    def fetch_optional(self, model: str, name: str, commit: str) -> str | None:
+        """The same, None when the model has no such file."""
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        try:
+            return self.fetch(model, name, commit)
+        except EntryNotFoundError as error:
+            if isinstance(error, LocalEntryNotFoundError) and not self.offline:
+                raise
+            return None
+
+    def tensors(self, model: str, commit: str, snapshot: Path) -> Mapping[str, StoredTensor] | None:
+        """Headers from the snapshot when its weights are there, from what was kept, else from the hub; None when it has none."""
+        here = tensors_in(snapshot) or self.kept(model, commit)
+        if here is not None or self.offline:
+            return here
+        found = self.fetch_headers(model, commit)
+        if found is not None:
+            self.keep(model, commit, found)
+        return found
+
+    def fetch_headers(self, model: str, commit: str) -> Mapping[str, StoredTensor] | None:
+        """Headers of every safetensors file by ranged requests; None when the model has no safetensors."""
+        from huggingface_hub import HfApi
+
+        api = HfApi(endpoint=self.endpoint, token=self.token)
+        index = self.fetch_optional(model, INDEX, commit)
+        if index is not None:
+            names = sorted(set(read_json(Path(index), model).get("weight_map", {}).values()))
+        elif api.file_exists(model, "model.safetensors", revision=commit):
+            names = ["model.safetensors"]
+        else:
+            return None
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            files = pool.map(lambda name: _header(api, model, name, commit), names)
+            return {name: tensor for file in files for name, tensor in file.items()}
+
+    def kept(self, model: str, commit: str) -> Mapping[str, StoredTensor] | None:
+        """Headers kept from before."""
+        path = self._kept_at(model, commit)
+        if path is None or not path.is_file():
+            return None
+        return {name: StoredTensor(dtype, elements, size) for name, (dtype, elements, size) in read_json(path, model).items()}
+
+    def keep(self, model: str, commit: str, tensors: Mapping[str, StoredTensor]) -> None:
+        """Keeps headers under the commit that they belong to; another process never sees half a file."""
+        path = self._kept_at(model, commit)
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+            json.dump({name: [tensor.dtype, tensor.elements, tensor.bytes] for name, tensor in tensors.items()}, file)
+        os.replace(file.name, path)
+
+    def _kept_at(self, model: str, commit: str) -> Path | None:
+        return None if self.headers is None else self.headers / f"{model.replace('/', '--')}--{commit}.json"
+
+    @contextmanager
+    def told(self, model: str, revision: str | None) -> Iterator[None]:
+        """Turns what huggingface_hub raises into one HubError that says what to do."""
+        from huggingface_hub import errors
+
+        at = (self.endpoint or PUBLIC).rstrip("/")
+        try:
+            yield
+        except errors.HFValidationError as error:
+            raise HubError(f"{model!r} is no model id: write it as owner/name, for example Qwen/Qwen3-8B") from error
+        except errors.GatedRepoError as error:
+            raise HubError(f"{model} is gated: accept its terms at {at}/{model}, then set HF_TOKEN to a token of that account") from error
+        except errors.RepositoryNotFoundError as error:
+            raise HubError(
+                f"{at} has no model {model}, or it is private: check the spelling, or set HF_TOKEN to a token that may read it"
+            ) from error
+        except errors.RevisionNotFoundError as error:
+            raise HubError(f"{model} has no revision {revision}: leave it out for the newest, or name a branch, tag or commit") from error
+        except errors.LocalEntryNotFoundError as error:
+            raise HubError(self._not_here(model, at)) from error
+        except errors.EntryNotFoundError as error:
+            raise HubError(f"{model} has no config.json (GGUF files alone?): name the original model, or give --config FILE") from error
+        except errors.HfHubHTTPError as error:
+            raise HubError(f"{at} answered {error.response.status_code} for {model}: try again later, or give --config FILE") from error
+        except (errors.SafetensorsParsingError, errors.NotASafetensorsRepoError) as error:
+            raise HubError(
+                f"{model} has a safetensors file that cannot be read: give --config FILE, or report it to the model's owner"
+            ) from error
+        except Exception as error:
+            if not (_silent(error) or isinstance(error, OSError)):
+                raise
+            raise HubError(
+                f"{at} cannot be reached for {model} ({type(error).__name__}): check the network, or give --config FILE"
+            ) from error
+
+    def _not_here(self, model: str, at: str) -> str:
+        if self.offline:
+            return f"{model} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it to fetch the model, or give --config FILE"
+        return f"{model} is not in the hub's cache and {at} cannot be reached: check the network or HF_ENDPOINT, or give --config FILE"
+
+
+def _validate(model: str) -> None:
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # public, only not in __all__
+
+    validate_repo_id(model)
+
+
+def _silent(error: Exception) -> bool:
+    """Did the hub not answer at all? What its HTTP library raises then is the first base of huggingface_hub's own HTTP error."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    no_answer = isinstance(error, HfHubHTTPError.__bases__[0]) and not isinstance(error, HfHubHTTPError)
+    return no_answer or isinstance(error, LocalEntryNotFoundError)
+
+
+def _header(api: "HfApi", model: str, name: str, commit: str) -> Mapping[str, StoredTensor]:
+    told = api.parse_safetensors_file_metadata(model, name, revision=commit)
+    return {
+        tensor: StoredTensor(str(info.dtype), info.parameter_count, info.data_offsets[1] - info.data_offsets[0])
+        for tensor, info in told.tensors.items()
+    }
