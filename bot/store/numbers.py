@@ -15,7 +15,7 @@ def label(number: int) -> str:
 
 def number_of(text: str) -> int | None:
     """D-0187, d-187, #187 or 187 as a number; None when it is no incident id."""
-    found = re.fullmatch(r"(?:[dD]-?|#)?(\d{1,12})", text.strip())
+    found = re.fullmatch(r"(?:[dD]-?|#)?(\d{1,9})", text.strip())
     return int(found[1]) if found else None
 
 

@@ -309,6 +309,8 @@ class Store:
 
     async def _write(self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         async with self._database.write() as connection:
+            if self._database.sqlite:  # the turn that this one follows may have come by the short way
+                await connection.run_sync(taken.take_in)
             return await connection.run_sync(work, *given, **named)
 
     async def _take_in(self) -> None:
@@ -318,7 +320,8 @@ class Store:
         async with self._database.read() as connection:
             waits = await connection.run_sync(taken.any_dropped)
         if waits:
-            await self._write(taken.take_in)
+            async with self._database.write() as connection:
+                await connection.run_sync(taken.take_in)
 
 
 __all__ = ["Delivery", "Found", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]

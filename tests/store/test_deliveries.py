@@ -1,0 +1,164 @@
+import asyncio
+
+import pytest
+
+from bot.store.store import Store, open_store
+
+
+async def deliver(store: Store, key: str, thread: str | None = "1.1", channel: str = "C1") -> bool:
+    return await store.deliver("T1", channel, thread, key, "event", key.encode())
+
+
+async def test_the_same_key_is_kept_once(store: Store) -> None:
+    assert await deliver(store, "Ev1")
+    assert not await deliver(store, "Ev1")
+    assert await store.deliver("T2", "C1", "1.1", "Ev1", "event", b"another team's")
+
+
+async def test_ten_at_once_with_one_key_are_one(store: Store) -> None:
+    kept = await asyncio.gather(*(deliver(store, "Ev1") for _ in range(10)))
+    assert sorted(kept) == [False] * 9 + [True]
+
+
+async def test_nothing_waits_in_an_empty_store(store: Store) -> None:
+    assert await store.claim("w1", 30) is None
+
+
+async def test_a_delivery_comes_back_as_it_was_given(store: Store) -> None:
+    await store.deliver("T1", "C1", "1.1", "Ev1", "event", b"\x00payload", enterprise="E1")
+    found = await store.claim("w1", 30)
+    assert found
+    assert (found.team, found.channel, found.thread, found.key, found.kind, found.payload) == (
+        "T1",
+        "C1",
+        "1.1",
+        "Ev1",
+        "event",
+        b"\x00payload",
+    )
+    assert (found.enterprise, found.attempts) == ("E1", 1)
+
+
+async def test_a_thread_is_worked_in_order_one_at_a_time(store: Store) -> None:
+    await deliver(store, "a1", "1.1")
+    await deliver(store, "a2", "1.1")
+    await deliver(store, "b1", "2.2")
+    first, other = await store.claim("w1", 30), await store.claim("w2", 30)
+    assert first
+    assert other
+    assert (first.key, other.key) == ("a1", "b1")
+    assert await store.claim("w3", 30) is None
+    assert await store.finish(first.id)
+    second = await store.claim("w1", 30)
+    assert second
+    assert second.key == "a2"
+
+
+async def test_what_has_no_thread_waits_for_nobody(store: Store) -> None:
+    await deliver(store, "a", None)
+    await deliver(store, "b", None)
+    assert {(await store.claim("w", 30)).key for _ in range(2)} == {"a", "b"}  # type: ignore[union-attr]
+
+
+async def test_a_failed_delivery_keeps_its_thread_waiting_until_its_time(store: Store) -> None:
+    await deliver(store, "a1")
+    await deliver(store, "a2")
+    first = await store.claim("w1", 30)
+    assert first
+    assert await store.fail(first.id, "Slack answered 500", retry_after=0.2)
+    assert await store.claim("w1", 30) is None
+    await asyncio.sleep(0.25)
+    again = await store.claim("w1", 30)
+    assert again
+    assert (again.key, again.attempts) == ("a1", 2)
+
+
+async def test_a_delivery_given_up_lets_its_thread_go_on(store: Store) -> None:
+    await deliver(store, "a1")
+    await deliver(store, "a2")
+    first = await store.claim("w1", 30)
+    assert first
+    await store.fail(first.id, "no such channel", retry_after=None)
+    second = await store.claim("w1", 30)
+    assert second
+    assert second.key == "a2"
+    assert (await store.backlog())["failed"] == 1
+
+
+async def test_an_expired_lease_is_claimed_again(store: Store) -> None:
+    await deliver(store, "a1")
+    await store.claim("w1", 0.05)
+    assert await store.claim("w2", 30) is None
+    await asyncio.sleep(0.1)
+    taken = await store.claim("w2", 30)
+    assert taken
+    assert (taken.key, taken.attempts) == ("a1", 2)
+
+
+async def test_a_renewed_lease_is_not(store: Store) -> None:
+    await deliver(store, "a1")
+    mine = await store.claim("w1", 0.05)
+    assert mine
+    assert await store.renew(mine.id, 30)
+    await asyncio.sleep(0.1)
+    assert await store.claim("w2", 30) is None
+
+
+async def test_what_is_done_stays_done(store: Store) -> None:
+    await deliver(store, "a1")
+    mine = await store.claim("w1", 30)
+    assert mine
+    assert await store.finish(mine.id)
+    assert not await store.finish(mine.id)
+    assert not await store.renew(mine.id, 30)
+    assert not await store.fail(mine.id, "late", 1)
+    assert not await deliver(store, "a1")
+    assert await store.claim("w1", 30) is None
+
+
+async def test_the_backlog_is_counted(store: Store) -> None:
+    await deliver(store, "a1")
+    await deliver(store, "a2")
+    await store.claim("w1", 30)
+    backlog = await store.backlog()
+    assert (backlog["waiting"], backlog["working"], backlog["failed"]) == (1, 1, 0)
+    assert backlog["oldest_seconds"] >= 0
+
+
+async def test_a_reply_is_remembered_and_replaced(store: Store) -> None:
+    assert await store.reply_of("T1", "C1", "1.1", "diagnosis") is None
+    await store.remember_reply("D-0007", "T1", "C1", "1.1", "9.9", "diagnosis", "abc")
+    await store.remember_reply("D-0007", "T1", "C1", "1.1", "9.9", "diagnosis", "def")
+    found = await store.reply_of("T1", "C1", "1.1", "diagnosis")
+    assert found
+    assert (found.ts, found.digest, found.incident) == ("9.9", "def", "D-0007")
+    assert await store.reply_of("T2", "C1", "1.1", "diagnosis") is None
+    assert await store.reply_of("T1", "C1", "1.1", "question") is None
+
+
+@pytest.mark.parametrize("deliveries", [300])
+async def test_two_replicas_lose_nothing_double_nothing_and_keep_the_order(url: str, deliveries: int) -> None:
+    first, second = await open_store(url), await open_store(url)
+    for number in range(deliveries):
+        await first.deliver("T1", "C1", f"thread-{number % 20}", f"Ev{number:04d}", "event", b"x")
+    worked: list[tuple[str, str]] = []
+
+    async def work(store: Store, name: str, dies_after: int | None = None) -> None:
+        count = 0
+        while (found := await store.claim(name, 2)) is not None or (await store.backlog())["working"] or (await store.backlog())["waiting"]:
+            if found is None:
+                await asyncio.sleep(0.02)
+                continue
+            count += 1
+            if count == dies_after:
+                return  # killed with a delivery in its hands
+            worked.append((found.thread or "", found.key))
+            await store.finish(found.id)
+
+    await asyncio.gather(work(first, "a1", dies_after=30), work(first, "a2", dies_after=40), work(second, "b1"), work(second, "b2"))
+    await first.close()
+    await second.close()
+    assert sorted(key for _, key in worked) == [f"Ev{number:04d}" for number in range(deliveries)]
+    for thread in {thread for thread, _ in worked}:
+        keys = [key for of, key in worked if of == thread]
+        assert keys == sorted(keys)

@@ -1,0 +1,168 @@
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from bot.domain.incident import Origin
+from bot.store.engine import Database, revision
+from bot.store.errors import StoreError
+from bot.store.schema import HEAD, migrations_folder, sqlite_file
+from bot.store.store import Store, open_store
+from tests.store.material import document, paste
+
+
+def file_of(url: str) -> Path:
+    path = sqlite_file(url)
+    assert path
+    return path
+
+
+async def refusal(url: str, **how: bool) -> str:
+    with pytest.raises(StoreError) as refused:
+        await open_store(url, **how)
+    return str(refused.value)
+
+
+async def test_a_url_of_another_database_is_refused_with_the_two_that_work() -> None:
+    said = await refusal("mysql://root:hunter2@db/oombot")
+    assert "'mysql'" in said
+    assert "postgresql+asyncpg://" in said
+    assert "hunter2" not in said
+
+
+async def test_a_url_that_is_none_is_refused() -> None:
+    assert "cannot be read" in await refusal("oombot.db")
+
+
+async def test_a_url_without_a_file_is_refused() -> None:
+    assert "names no file" in await refusal("sqlite+aiosqlite://")
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    said = await refusal(f"sqlite+aiosqlite:///{tmp_path}/file/data/oombot.db")
+    assert f"{tmp_path}/file/data" in said
+    assert "OOMBOT_DATABASE_URL" in said
+
+
+async def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path}/a/b/oombot.db")
+    await store.close()
+    assert (tmp_path / "a/b/oombot.db").is_file()
+
+
+async def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to be read as a header " * 20)
+    assert "not a database" in await refusal(f"sqlite+aiosqlite:///{path}")
+    assert path.read_text().startswith("not a database, but")
+
+
+async def test_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
+        other.execute("CREATE TABLE incidents (id INTEGER)")
+    assert "another program" in await refusal(f"sqlite+aiosqlite:///{tmp_path}/other.db")
+
+
+async def test_a_database_of_a_newer_program_is_not_opened(sqlite_url: str) -> None:
+    with closing(sqlite3.connect(file_of(sqlite_url))) as newer:
+        newer.execute("UPDATE alembic_version SET version_num = '2031_01_01'")
+        newer.commit()
+    said = await refusal(sqlite_url)
+    assert "newer oombot" in said
+    assert "2031_01_01" in said
+
+
+async def test_an_empty_database_is_not_migrated_when_that_is_not_wanted(tmp_path: Path) -> None:
+    assert "oombot db upgrade" in await refusal(f"sqlite+aiosqlite:///{tmp_path}/new.db", migrate=False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_read_only_file_says_so(sqlite_url: str) -> None:
+    file_of(sqlite_url).chmod(0o444)
+    store = await open_store(sqlite_url)
+    with pytest.raises(StoreError, match="read-only"):
+        await store.append(Origin(), [paste()], document())
+    await store.close()
+
+
+async def test_a_locked_database_is_an_answer_not_a_traceback(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.engine._PRAGMAS", ("PRAGMA busy_timeout=50", "PRAGMA foreign_keys=ON"))
+    store = await open_store(sqlite_url)
+    with closing(sqlite3.connect(file_of(sqlite_url), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked by another process"):
+            await store.append(Origin(), [paste()], document())
+        other.execute("ROLLBACK")
+    assert await store.append(Origin(), [paste()], document()) == "D-0001"
+    await store.close()
+
+
+async def test_a_full_disk_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # SQLite's own way to be full: no page more than there are.
+    with closing(sqlite3.connect(file_of(sqlite_url))) as now:
+        pages = now.execute("PRAGMA page_count").fetchone()[0]
+    monkeypatch.setattr("bot.store.engine._PRAGMAS", ("PRAGMA foreign_keys=ON", f"PRAGMA max_page_count={pages}"))
+    store = await open_store(sqlite_url)
+    with pytest.raises(StoreError, match="is full"):
+        await store.append(Origin(), [paste(os.urandom(300_000).hex())], document())
+    await store.close()
+
+
+async def test_no_server_is_a_sentence_without_the_password() -> None:
+    said = await refusal("postgresql+asyncpg://bot:hunter2@127.0.0.1:1/oombot")
+    assert "No PostgreSQL server answers" in said
+    assert "hunter2" not in said
+
+
+async def test_wal_foreign_keys_and_patience_are_on(sqlite_url: str) -> None:
+    database = Database(sqlite_url)
+    async with database.read() as connection:
+        asked = [
+            (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "foreign_keys", "busy_timeout", "secure_delete")
+        ]
+    await database.close()
+    assert asked == ["wal", 1, 5000, 1]
+
+
+async def test_the_schema_is_what_the_tables_say(url: str) -> None:
+    store = await open_store(url)
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    async with store._database.write() as connection:
+
+        def check(synchronous: object) -> None:
+            config.attributes["connection"] = synchronous
+            command.check(config)  # raises when a table, column, index or named constraint differs
+
+        await connection.run_sync(check)
+        assert await connection.run_sync(revision) == HEAD
+    await store.close()
+
+
+def test_head_is_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+async def test_two_processes_may_open_an_empty_database_at_once(tmp_path: Path) -> None:
+    import asyncio
+
+    url = f"sqlite+aiosqlite:///{tmp_path}/new.db"
+    first, second = await asyncio.gather(open_store(url), open_store(url))
+    assert (await first.state())["schema"] == (await second.state())["schema"] == HEAD
+    await first.close()
+    await second.close()
+
+
+async def test_state_names_the_place_and_counts(store: Store) -> None:
+    await store.append(Origin(), [paste()], document())
+    state = await store.state()
+    assert (state["schema"], state["incidents"]) == (HEAD, 1)
