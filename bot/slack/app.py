@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp import web
@@ -28,6 +28,7 @@ from bot.slack.installs import Installs
 from bot.slack.intake import Intake
 from bot.slack.oauth import OAuth
 from bot.slack.outbox import Outbox
+from bot.slack.reminders import Reminders
 from bot.slack.room import Room
 from bot.slack.visibility import Visibility
 from bot.slack.workers import LEASE, Workers
@@ -90,6 +91,7 @@ class SlackDoor:
         self.room = Room(
             desk=desk, settings=settings, store=store, asks=asks, hosts=hosts, installs=self._installs, outbox=outbox,
             intake=Intake(files, executor), visibility=Visibility(outbox),
+            reminders=Reminders(store),
         )  # fmt: skip
         self._workers = Workers(self.room, lease=lease)
         self._gate = Gate(self.room, self._workers)
@@ -113,6 +115,7 @@ class SlackDoor:
         """Connects and begins to work. Slack need not be reachable: what it needs is asked for again until it is."""
         self._installs.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
         self._workers.start()
+        self.room.start(self.room.reminders.run(self._workers.wake), "reminders")
         if self._installs.single:
             self.room.start(self._know_itself(), "auth.test")
         if self._settings.slack_app_token:
@@ -121,7 +124,7 @@ class SlackDoor:
     async def stop(self) -> None:
         """Disconnects, lets work under way end, and closes every connection."""
         if self._socket is not None:
-            await self._socket.close_async()
+            await self._socket.close_async()  # type: ignore[no-untyped-call]
             await self._socket.client.aiohttp_client_session.close()
         await self._workers.stop()
         for task in list(self.room.running):
@@ -167,7 +170,7 @@ class SlackDoor:
         while True:
             self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"))
             try:
-                await self._socket.connect_async()
+                await self._socket.connect_async()  # type: ignore[no-untyped-call]
                 return
             except SlackApiError as refused:
                 log.error(
@@ -188,7 +191,7 @@ class SlackDoor:
         return await to_aiohttp_response(await self._bolt.async_dispatch(await to_bolt_request(request)))
 
 
-def _authorizer(installs: Installs) -> Callable[..., Awaitable[AuthorizeResult | None]]:
+def _authorizer(installs: Installs) -> Callable[..., Awaitable[Any]]:
     """Who the bot is in the workspace of a request, without asking Slack again. Bolt looks at the names of a function's arguments."""
 
     async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult | None:

@@ -12,7 +12,7 @@ MOST_MEMBERS = 20
 CHUNK = 1024 * 1024
 
 
-class NotLog(Exception):
+class NotLogError(Exception):
     """The file is no log that can be read; the message says what to send instead."""
 
 
@@ -25,9 +25,9 @@ class Part:
 
 
 def texts_of(data: bytes) -> list[Part]:
-    """Every text in a file. NotLog for an empty, binary, broken, encrypted or overgrown one."""
+    """Every text in a file. NotLogError for an empty, binary, broken, encrypted or overgrown one."""
     if not data:
-        raise NotLog("it is empty.")
+        raise NotLogError("it is empty.")
     if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
         return _zipped(data)
     return [Part(None, _text(_gunzipped(data, MOST_UNPACKED) if data.startswith(b"\x1f\x8b") else data))]
@@ -38,10 +38,10 @@ def _zipped(data: bytes) -> list[Part]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir() and "__MACOSX/" not in member.filename]
             if not members:
-                raise NotLog("the archive holds no file.")
+                raise NotLogError("the archive holds no file.")
             return _members(archive, members[:MOST_MEMBERS])
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as broken:
-        raise NotLog(f"the zip archive cannot be opened ({type(broken).__name__}): send the log itself, or as .gz.") from broken
+        raise NotLogError(f"the zip archive cannot be opened ({type(broken).__name__}): send the log itself, or as .gz.") from broken
 
 
 def _members(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> list[Part]:
@@ -54,13 +54,13 @@ def _members(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> list[P
             content = opened.read(left + 1)
         left -= len(content)
         if left < 0:
-            raise NotLog(f"it unpacks to more than {MOST_UNPACKED // 2**20} MiB: send the part around the first error.")
+            raise NotLogError(f"it unpacks to more than {MOST_UNPACKED // 2**20} MiB: send the part around the first error.")
         try:
             parts.append(Part(member.filename, _text(_gunzipped(content, max(left, 0)) if content.startswith(b"\x1f\x8b") else content)))
-        except NotLog as no_log:
+        except NotLogError as no_log:
             refused = str(no_log)
     if not parts:
-        raise NotLog(refused)
+        raise NotLogError(refused)
     return parts
 
 
@@ -76,10 +76,10 @@ def _gunzipped(data: bytes, most: int) -> bytes:
             except zlib.error as broken:
                 if out:
                     return b"".join(out)
-                raise NotLog("the gzip file is damaged: send the log itself.") from broken
+                raise NotLogError("the gzip file is damaged: send the log itself.") from broken
             taken += len(piece)
             if taken > most:
-                raise NotLog(f"it unpacks to more than {MOST_UNPACKED // 2**20} MiB: send the part around the first error.")
+                raise NotLogError(f"it unpacks to more than {MOST_UNPACKED // 2**20} MiB: send the part around the first error.")
             out.append(piece)
             data = stream.unconsumed_tail
             if not piece and not data:
@@ -92,7 +92,7 @@ def _text(data: bytes) -> str:
     try:
         text = decode(data)
     except NotText as refused:
-        raise NotLog(f"{refused}.") from refused
+        raise NotLogError(f"{refused}.") from refused
     if not text.strip():
-        raise NotLog("it holds no text.")
+        raise NotLogError("it holds no text.")
     return text

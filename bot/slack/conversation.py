@@ -8,7 +8,6 @@ from bot.domain.incident import Contribution, Incident, Origin
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.diagnosis import diagnosis_message
-from bot.slack.render.escape import still
 from bot.slack.room import Job, Room
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
@@ -37,7 +36,7 @@ async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, re
         try:
             reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None)
         except Unusable as unusable:
-            await room.outbox.whisper(job.who, place, body["user"], still(str(unusable)))
+            await room.outbox.whisper(job.who, place, body["user"], str(unusable))
             return None
         document: Mapping[str, Any] = reply.document
     else:
@@ -45,19 +44,31 @@ async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, re
     await show(room, job, place, document, remark=remark if known else None)
     await _tell_hidden(room, job, place, gathered.hidden)
     incident: str | None = document.get("id")
-    if incident and place.channel.startswith("D"):
+    if incident:
+        await _remember(room, job, place, incident, document)
+    return incident
+
+
+async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any]) -> None:
+    """What later arrivals need: which message a file came with, the newest incident of a direct message, when to ask how it went."""
+    for file in job.body.get("files") or ():
+        await room.store.remember_reply(incident, job.who.team, "", file["id"], job.body.get("ts") or file["id"], "file", place.channel)
+    if document.get("recommendation"):
+        await room.reminders.note(job.who.team, incident, place, job.who.enterprise)
+    if place.channel.startswith("D"):
         # A direct message is one conversation: what is said outside a thread belongs to the newest incident.
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
-    return incident
 
 
 async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> str:
     """The incident's one message, posted or edited, with its outcomes so far."""
     trials: Sequence[Mapping[str, Any]] = ()
+    rounds = 0
     if document.get("id"):
-        seen = await room.asks.show(room.desk, Viewer(job.who.team, None, job.who.enterprise), document["id"])
-        trials = seen.document.get("trials") or ()
-    blocks, text = diagnosis_message(document, trials, remark)
+        seen = (await room.asks.show(room.desk, Viewer(job.who.team, None, job.who.enterprise), document["id"])).document
+        trials = seen.get("trials") or ()
+        rounds = sum(said["kind"] in ("paste", "file", "answer") for said in seen.get("contributions") or ()) - 1
+    blocks, text = diagnosis_message(document, trials, remark, rounds=rounds)
     return await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text, doubtful=job.again)
 
 
@@ -79,13 +90,13 @@ async def eyes_off(room: Room, job: Job) -> None:
 
 def _unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> list[Contribution]:
     """What a crash between storing and answering has not already added."""
-    heard = {(c.message, c.kind, c.name, c.text if c.kind == "answer" else None) for c in before if c.message}
+    heard = {(c.message, c.kind, c.name, c.text if c.kind == "answer" else None) for c in before if c.message and c.text is not None}
     return [c for c in given if not c.message or (c.message, c.kind, c.name, c.text if c.kind == "answer" else None) not in heard]
 
 
 async def _whisper_refusals(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
     if gathered.refusals:
-        text = still("\n".join(gathered.refusals[:5]))
+        text = "\n".join(gathered.refusals[:5])
         if job.body.get("user"):
             await room.outbox.whisper(job.who, place, job.body["user"], text)
 

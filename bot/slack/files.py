@@ -22,7 +22,7 @@ AT_ONCE = 3
 TRIES = 3
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The file is not read; the message says why and what to do, and can be shown."""
 
 
@@ -46,11 +46,11 @@ class Files:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def fetch(self, who: Identity, file: str) -> Fetched:
-        """The whole file. Refused when it is too large, remote, deleted, not on Slack's hosts, or not what Slack says it is."""
+        """The whole file. RefusedError when it is too large, remote, deleted, not on Slack's hosts, or not what Slack says it is."""
         try:
             info = (await self._outbox.call(who, "files.info", file=file))["file"]
         except SlackApiError as refused:
-            raise Refused(_no_info(str(refused.response.get("error")))) from None
+            raise RefusedError(_no_info(str(refused.response.get("error")))) from None
         name = str(info.get("name") or info.get("title") or file)
         self._check(info, name)
         url = str(info.get("url_private_download") or info.get("url_private") or "")
@@ -59,22 +59,22 @@ class Files:
                 async with asyncio.timeout(MOST_SECONDS):
                     data = await self._patiently(who, url, name)
             except TimeoutError:
-                raise Refused(
+                raise RefusedError(
                     f"{name} took longer than {MOST_SECONDS:.0f} seconds to download. Send the lines around the first error instead."
                 ) from None
         size = info.get("size")
         if isinstance(size, int) and size and len(data) != size:
-            raise Refused(f"{name} arrived with {len(data):,} bytes where Slack says {size:,}. Upload it again.")
+            raise RefusedError(f"{name} arrived with {len(data):,} bytes where Slack says {size:,}. Upload it again.")
         return Fetched(file, name, data)
 
     def _check(self, info: Mapping[str, Any], name: str) -> None:
         if info.get("mode") in ("external", "remote") or info.get("is_external") or info.get("external_type"):
-            raise Refused(f"{name} is kept outside Slack, so it is not fetched. Upload the log itself.")
+            raise RefusedError(f"{name} is kept outside Slack, so it is not fetched. Upload the log itself.")
         if info.get("mode") in ("tombstone", "hidden_by_limit"):
-            raise Refused(f"{name} is no longer there. Upload it again.")
+            raise RefusedError(f"{name} is no longer there. Upload it again.")
         size = info.get("size")
         if isinstance(size, int) and size > self._most:
-            raise Refused(
+            raise RefusedError(
                 f"{name} has {size / 2**20:,.1f} MiB; at most {self._most // 2**20} MiB are read. Send the part from the start of the server "
                 "to the first error, or the file as .gz."
             )
@@ -86,7 +86,7 @@ class Files:
             except aiohttp.ClientError as lost:
                 log.warning("download from %s: %s", urlsplit(url).hostname, type(lost).__name__)
                 await asyncio.sleep(0.3 * 2**attempt)
-        raise Refused(f"{name} could not be downloaded from Slack. Upload it again in a moment.")
+        raise RefusedError(f"{name} could not be downloaded from Slack. Upload it again in a moment.")
 
     async def _get(self, who: Identity, url: str, name: str) -> bytes:
         session = self._installs.session
@@ -95,7 +95,7 @@ class Files:
             # Every hop is judged before the token goes out: aiohttp would drop it on a redirect, and then read a login page.
             if not self._hosts.may_download(url):
                 log.warning("file host refused: %s", urlsplit(url).hostname)
-                raise Refused(f"{name} lies on a host that is not Slack's, so it is not fetched. Upload the log itself.")
+                raise RefusedError(f"{name} lies on a host that is not Slack's, so it is not fetched. Upload the log itself.")
             headers = {"Authorization": f"Bearer {who.token}"}
             async with session.get(url, headers=headers, allow_redirects=False) as answer:
                 if answer.status in (301, 302, 303, 307, 308):
@@ -104,11 +104,11 @@ class Files:
                 if answer.status >= 500 or answer.status == 429:
                     raise aiohttp.ClientResponseError(answer.request_info, (), status=answer.status)
                 if answer.status != 200:
-                    raise Refused(
+                    raise RefusedError(
                         f"Slack did not hand out {name} (status {answer.status}): the app needs files:read. Reinstall it, then try again."
                     )
                 return await self._body(answer, name)
-        raise Refused(f"{name} was redirected more than {HOPS} times. Upload it again.")
+        raise RefusedError(f"{name} was redirected more than {HOPS} times. Upload it again.")
 
     async def _body(self, answer: aiohttp.ClientResponse, name: str) -> bytes:
         parts: list[bytes] = []
@@ -116,7 +116,7 @@ class Files:
         async for part in answer.content.iter_chunked(65_536):
             taken += len(part)
             if taken > self._most:
-                raise Refused(
+                raise RefusedError(
                     f"{name} is larger than {self._most // 2**20} MiB. Send the part from the start of the server to the first error."
                 )
             parts.append(part)
@@ -126,7 +126,7 @@ class Files:
             and data.lstrip()[:200].lower().startswith((b"<!doctype html", b"<html"))
             and not name.endswith((".html", ".htm"))
         ):
-            raise Refused(
+            raise RefusedError(
                 f"Slack answered with a web page instead of {name}: the app may lack files:read. Reinstall it, then upload the file again."
             )
         return data

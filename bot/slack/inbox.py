@@ -56,7 +56,7 @@ def arrival(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
 
 def where(body: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """(enterprise, team) through which the app receives this; for shared channels not the sender's own."""
-    installed = next(iter(body.get("authorizations") or ()), {})
+    installed: Mapping[str, Any] = next(iter(body.get("authorizations") or ()), {})
     team = body.get("team") if isinstance(body.get("team"), Mapping) else {}
     enterprise = body.get("enterprise") if isinstance(body.get("enterprise"), Mapping) else {}
     view = body.get("view") or {}

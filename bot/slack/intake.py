@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.domain.incident import Contribution
 from bot.reading.redact import redact
-from bot.slack.archive import NotLog, texts_of
-from bot.slack.files import Files, Refused
+from bot.slack.archive import NotLogError, texts_of
+from bot.slack.files import Files, RefusedError
 from bot.slack.installs import Identity
 
 
@@ -34,17 +34,17 @@ class Intake:
         """Contributions of one slim message. `text` False: its words are not evidence, only its files."""
         found: list[Contribution] = []
         refusals: list[str] = []
-        base = {"author": body.get("author") or body.get("user"), "at": moment(body.get("ts"))}
+        base: dict[str, Any] = {"author": body.get("author") or body.get("user"), "at": moment(body.get("ts"))}
         if text and str(body["text"]).strip():
             found.append(Contribution("paste", body["text"], message=body.get("ts"), redactions=body["hidden"], **base))
         for file in (body.get("files") or ())[:10]:
             try:
                 fetched = await self._files.fetch(who, file["id"])
                 parts = await asyncio.get_running_loop().run_in_executor(self._executor, read_file, fetched.name, fetched.data)
-            except Refused as refused:
+            except RefusedError as refused:
                 refusals.append(str(refused))
                 continue
-            except NotLog as refused:
+            except NotLogError as refused:
                 refusals.append(f"{file['name'] or 'The file'}: {refused}")
                 continue
             for name, content, hidden in parts:

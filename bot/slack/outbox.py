@@ -1,4 +1,4 @@
-"""Everything the bot says: one reply per incident edited in place, rate limits obeyed, refusals answered with a plainer layout."""
+"""Everything the bot says, in plain words: one reply per incident edited in place, rate limits obeyed, a refused layout tried plainly."""
 
 import asyncio
 import hashlib
@@ -14,8 +14,9 @@ from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
 
 from bot.slack.hosts import Hosts
 from bot.slack.installs import Identity, Installs
-from bot.slack.render.blocks import Block, plainly
-from bot.slack.render.escape import cut
+from bot.slack.render.blocks import Block, line, plainly, rich
+from bot.slack.render.escape import cut, escape
+from bot.slack.render.limits import FALLBACK, fit
 
 if TYPE_CHECKING:
     from bot.store.store import Store
@@ -31,7 +32,7 @@ LAYOUT = frozenset(
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"})
 
 
-class Unsure(Exception):
+class UnsureError(Exception):
     """A call failed in a way that leaves open whether Slack carried it out."""
 
 
@@ -55,7 +56,7 @@ class Outbox:
     async def call(self, who: Identity, method: str, *, sure: bool = False, **arguments: Any) -> dict[str, Any]:
         """One Web API call. Waits out 429, retries 5xx and lost connections; SlackApiError when Slack refuses.
 
-        `sure`: the call must not be carried out twice, so Unsure is raised where it may have been.
+        `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been.
         """
         lane = f"{who.team}:{method}:{arguments.get('channel', '')}"
         for attempt in range(1, TRIES + 1):
@@ -70,14 +71,14 @@ class Outbox:
                 if status < 500:
                     raise
                 if sure:
-                    raise Unsure(f"{method}: {status}") from refused
+                    raise UnsureError(f"{method}: {status}") from refused
             except (aiohttp.ClientError, TimeoutError, SlackRequestError) as lost:
                 if sure or attempt == TRIES:
-                    raise Unsure(f"{method}: {type(lost).__name__}") from lost
+                    raise UnsureError(f"{method}: {type(lost).__name__}") from lost
             else:
                 return dict(answer.data)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
-        raise Unsure(f"{method}: still refused after {TRIES} tries")
+        raise UnsureError(f"{method}: still refused after {TRIES} tries")
 
     async def post(
         self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str, *, doubtful: bool, since: str | None = None
@@ -100,13 +101,13 @@ class Outbox:
                     unfurl_media=False,
                     sure=True,
                 )
-            except Unsure as unsure:
+            except UnsureError as unsure:
                 log.warning("post of %s in %s: %s", kind, place.channel, unsure)
                 doubtful = True
                 await asyncio.sleep(0.5)
                 continue
             return str(answer["ts"])
-        raise Unsure(f"{kind} could not be posted")
+        raise UnsureError(f"{kind} could not be posted")
 
     async def update(self, who: Identity, channel: str, ts: str, blocks: Sequence[Block], text: str) -> None:
         """Edits in place. SlackApiError when the message is gone."""
@@ -148,7 +149,7 @@ class Outbox:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""
         try:
             await self.call(who, "reactions.add" if on else "reactions.remove", channel=channel, timestamp=ts, name="eyes")
-        except (SlackClientError, Unsure) as refused:
+        except (SlackClientError, UnsureError) as refused:
             log.debug("reaction in %s: %s", channel, refused)
 
     async def respond(
@@ -158,8 +159,9 @@ class Outbox:
         if not self._hosts.may_answer(url) or self._installs.session is None:
             log.warning("response URL refused: it is not Slack's")
             return False
-        body: dict[str, Any] = {"text": text, "response_type": "in_channel" if in_channel else "ephemeral", "replace_original": replace}
-        for shown in (blocks, plainly(blocks) if blocks else None, None):
+        full, short = as_sent(blocks or (), text)
+        body: dict[str, Any] = {"text": short, "response_type": "in_channel" if in_channel else "ephemeral", "replace_original": replace}
+        for shown in (full, plainly(full), None):
             if shown:
                 body["blocks"] = list(shown)
             else:
@@ -191,10 +193,10 @@ class Outbox:
         for name, data in files:
             opened = await self.call(who, "files.getUploadURLExternal", filename=name, length=len(data))
             if not self._hosts.may_download(opened["upload_url"]) or self._installs.session is None:
-                raise Unsure("Slack named an upload address that is not its own")
+                raise UnsureError("Slack named an upload address that is not its own")
             async with self._installs.session.post(opened["upload_url"], data=data, allow_redirects=False) as answer:
                 if answer.status != 200:
-                    raise Unsure(f"upload of {name}: status {answer.status}")
+                    raise UnsureError(f"upload of {name}: status {answer.status}")
             done.append({"id": opened["file_id"], "title": name})
         await self.call(
             who,
@@ -207,15 +209,15 @@ class Outbox:
         )
 
     async def _laid_out(self, who: Identity, method: str, blocks: Sequence[Block], text: str, **arguments: Any) -> dict[str, Any]:
-        short = cut(text, 900)
+        shown, short = as_sent(blocks, text)
         try:
-            return await self.call(who, method, text=short, **({"blocks": list(blocks)} if blocks else {}), **arguments)
+            return await self.call(who, method, text=short, blocks=shown, **arguments)
         except SlackApiError as refused:
-            if refused.response.get("error") not in LAYOUT or not blocks:
+            if refused.response.get("error") not in LAYOUT:
                 raise
             log.warning("%s refused the layout: %s %s", method, refused.response.get("error"), refused.response.get("response_metadata"))
         try:
-            return await self.call(who, method, text=short, blocks=plainly(blocks), **arguments)
+            return await self.call(who, method, text=short, blocks=plainly(shown), **arguments)
         except SlackApiError as refused:
             if refused.response.get("error") not in LAYOUT:
                 raise
@@ -235,6 +237,11 @@ class Outbox:
         except SlackApiError:
             return None
         return next((str(m["ts"]) for m in answer.get("messages", ()) if _is_ours(m, who, kind)), None)
+
+
+def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:
+    """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block of their own where there is none."""
+    return list(blocks) or [fit(rich(line(text)))], escape(cut(text, FALLBACK)) or "–"
 
 
 def _is_ours(message: Mapping[str, Any], who: Identity, kind: str) -> bool:

@@ -13,6 +13,7 @@ from bot.slack.inbox import Arrival
 from bot.slack.installs import Identity, Installs
 from bot.slack.intake import Intake
 from bot.slack.outbox import Outbox
+from bot.slack.reminders import Reminders
 from bot.slack.visibility import Visibility
 from bot.usecases.desk import Desk
 
@@ -49,6 +50,7 @@ class Room:
     outbox: Outbox
     intake: Intake
     visibility: Visibility
+    reminders: Reminders
     running: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.installs import Identity
-from bot.slack.outbox import Outbox, Unsure
+from bot.slack.outbox import Outbox, UnsureError
 from bot.usecases.desk import Viewer
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Visibility:
             try:
                 info = (await self._outbox.call(who, "conversations.info", channel=channel))["channel"]
                 kept = bool(info.get("is_private") or info.get("is_im") or info.get("is_mpim"))
-            except (SlackApiError, Unsure):
+            except (SlackApiError, UnsureError):
                 kept = channel_type != "channel"
             self._keep(key, kept)
         return bool(kept)
@@ -82,7 +82,8 @@ class Visibility:
         cursor = ""
         try:
             for _ in range(PAGES):
-                answer = await self._outbox.call(who, method, limit=200, **arguments, **({"cursor": cursor} if cursor else {}))
+                page: dict[str, Any] = {"cursor": cursor} if cursor else {}
+                answer = await self._outbox.call(who, method, limit=200, **arguments, **page)
                 found.update(
                     channel["id"]
                     for channel in answer.get("channels", ())
@@ -91,7 +92,7 @@ class Visibility:
                 cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
                 if not cursor:
                     break
-        except (SlackApiError, Unsure) as refused:
+        except (SlackApiError, UnsureError) as refused:
             log.info("%s: %s", method, refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
             return None
         self._keep(key, frozenset(found))
@@ -103,7 +104,7 @@ class Visibility:
         if (kept := self._kept(key)) is None:
             try:
                 kept = frozenset({(await self._outbox.call(who, "conversations.open", users=user))["channel"]["id"]})
-            except (SlackApiError, Unsure):
+            except (SlackApiError, UnsureError):
                 kept = frozenset()
             self._keep(key, kept)
         return frozenset(kept)

@@ -15,7 +15,6 @@ from bot.slack.installs import Identity
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
-from bot.slack.surfaces.reminder import due_in
 
 if TYPE_CHECKING:
     from bot.store.store import Delivery
@@ -88,9 +87,6 @@ class Workers:
             delivery.kind, delivery.team, delivery.enterprise, delivery.channel, delivery.thread, delivery.key, json.loads(delivery.payload)
         )
         try:
-            if arrival.kind == "reminder" and (left := due_in(arrival)) > 0:
-                await self._room.store.fail(delivery.id, "not due yet", left)
-                return
             await self._work(arrival, again=delivery.attempts > 1)
             await self._room.store.finish(delivery.id)
         except Exception as failed:

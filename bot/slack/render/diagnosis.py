@@ -22,16 +22,22 @@ from bot.slack.render.blocks import (
     words,
 )
 from bot.slack.render.budget import budget_blocks
-from bot.slack.render.escape import cut, still
+from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, change, engine, moment, number, rank_name, size
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
+ROUNDS = 2
 
 
-def diagnosis_message(document: Document, trials: Sequence[Document] = (), remark: str | None = None) -> tuple[list[Block], str]:
-    """Blocks and text of a diagnosis. `trials` as in an incident document; `remark` is one short line on what is new."""
+def diagnosis_message(
+    document: Document, trials: Sequence[Document] = (), remark: str | None = None, *, rounds: int = 0
+) -> tuple[list[Block], str]:
+    """Blocks and text of a diagnosis. `trials` as in an incident document; `remark` is one short line on what is new.
+
+    `rounds`: how often something was added since the first question; after two, the message stops asking.
+    """
     last = next((trial for trial in reversed(trials) if trial.get("outcome")), None)
     waiting = last is None or trials[-1] is not last
     blocks = [
@@ -41,7 +47,7 @@ def diagnosis_message(document: Document, trials: Sequence[Document] = (), remar
         *_outcome(document, last),
         *(_change(document) if waiting or (last and last["outcome"] != "fixed") else []),
         *_avoid(document),
-        *_questions(document),
+        *_questions(document, rounds),
         *_similar(document),
         _footer(document, remark),
         *_buttons(document, last, waiting),
@@ -58,7 +64,7 @@ def fallback(document: Document) -> str:
         said.append(cut(str(document["questions"][0]["text"]), 200))
     if document.get("id"):
         said.append(f"Diagnosis {document['id']}.")
-    return cut(still(" ".join(said)), FALLBACK)
+    return cut(" ".join(said), FALLBACK)
 
 
 def title(document: Document) -> str:
@@ -92,6 +98,8 @@ def _first_error(document: Document) -> list[Block]:
     first = document.get("first_error")
     if not first:
         return []
+    if not first.get("text"):
+        return [rich(line(bold("First error"), f", line {first['line']}: its evidence was erased."))]
     figures = [("tried", "tried_bytes"), ("free", "free_bytes"), ("of", "total_bytes")]
     known = ", ".join(f"{word} {size(first[key])}" for word, key in figures if first.get(key) is not None)
     where = f"line {first['line']}" + (f" of file {first['source']}" if first["source"] > 1 else "")
@@ -145,8 +153,11 @@ def _avoid(document: Document) -> list[Block]:
     return [rich(line(bold("Leave alone")), bullets(items))]
 
 
-def _questions(document: Document) -> list[Block]:
+def _questions(document: Document, rounds: int) -> list[Block]:
     shown: list[Block] = []
+    if document["questions"] and rounds >= ROUNDS:
+        unknown = " ".join(cut(str(question["text"]), 200) for question in document["questions"][:2])
+        return [rich(line(bold("I have stopped asking. "), f"What is said above holds without it; this would still change it: {unknown}"))]
     for question in document["questions"][:2]:
         parts = [line(bold("Still open: "), cut(str(question["text"]), 500))]
         if question.get("how"):

@@ -8,7 +8,6 @@ import unicodedata
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 _LINK = re.compile(r"<((?:https?|ftp|mailto|tel):[^<>|\s]*)(?:\|([^<>]*))?>")
 _REFERENCE = re.compile(r"<([@#!])([^<>|]*)(?:\|([^<>]*))?>")
-_FORMATTING = re.compile(r"([*_~`])")
 
 
 def visible(text: str) -> str:
@@ -20,11 +19,6 @@ def visible(text: str) -> str:
 def escape(text: str) -> str:
     """For mrkdwn and for a message's `text`: `& < >` escaped, so that no mention, link or command is read."""
     return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def still(text: str) -> str:
-    """`escape`, and no bold, italics or code either: a word joiner stands before each formatting mark."""
-    return _FORMATTING.sub("\u2060\\1", escape(text))
 
 
 def as_typed(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.slack.render.blocks import Block, bullets, header, line, rich, small, table
-from bot.slack.render.escape import cut, still
+from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, fit_message
 
 
@@ -21,4 +21,4 @@ def explanation_message(document: Mapping[str, Any]) -> tuple[list[Block], str]:
     elif topics:
         blocks.append(small("More: " + ", ".join(str(topic["id"]) for topic in topics[:12])))
     text = " ".join([str(document.get("title") or "Explanation"), *map(str, (document.get("paragraphs") or ())[:1])])
-    return fit_message(blocks), cut(still(text), FALLBACK)
+    return fit_message(blocks), cut(text, FALLBACK)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.render.blocks import Block, bold, bullets, header, line, rich, small, table
-from bot.slack.render.escape import cut, still
+from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, change, moment, number
 
@@ -27,7 +27,7 @@ def history_message(document: Document, *, complete: bool) -> tuple[list[Block],
     if not complete:
         notes.append("private incidents hidden: Slack did not say which channels you are in")
     blocks.append(small(" · ".join(notes) or "show D-0001 shows one of them"))
-    return fit_message(blocks), cut(still(title), FALLBACK)
+    return fit_message(blocks), cut(title, FALLBACK)
 
 
 def history_table(rows: Sequence[Document]) -> Block:

@@ -12,7 +12,8 @@ MESSAGE_BLOCKS, VIEW_BLOCKS, ROWS, COLUMNS, OPTIONS = 50, 100, 100, 20, 100
 PREFORMATTED = 3_000
 # Slack counts about 12,000 over all blocks and refuses from somewhere below it (11,341 was seen refused): stay well under.
 MESSAGE_TEXT = 9_000
-FALLBACK = 900
+# What stands beside the blocks: notifications and screen readers. chat.update refuses more than about 4,000 bytes of it.
+FALLBACK = 600
 
 
 def fit_message(blocks: Iterable[Block]) -> list[Block]:

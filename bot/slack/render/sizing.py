@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.render.blocks import Block, actions, bold, bullets, button, code, header, line, person, rich, small, table
-from bot.slack.render.escape import cut, still
+from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, VALUE, fit_message
 from bot.slack.render.wording import gib, number, size
 
@@ -29,7 +29,7 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
         blocks.append(
             actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing"), block_id="sizing")
         )
-    return fit_message(blocks), cut(still(f"{_verdict(document)}. {document.get('why') or ''}"), FALLBACK)
+    return fit_message(blocks), cut(f"{_verdict(document)}. {document.get('why') or ''}", FALLBACK)
 
 
 def _verdict(document: Document) -> str:

@@ -7,8 +7,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.conversation import diagnose, show
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import Place, Unsure
-from bot.slack.render.escape import still
+from bot.slack.outbox import Place, UnsureError
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.sizing import sizing_message
@@ -39,7 +38,7 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
         return {}
     try:
         await room.outbox.call(job.who, "views.open", sure=True, trigger_id=body["trigger_id"], view=view)
-    except (SlackApiError, Unsure):
+    except (SlackApiError, UnsureError):
         if body.get("response_url"):
             await room.outbox.respond(body["response_url"], "The form could not be opened. Click again.")
     return None
@@ -152,9 +151,9 @@ async def _share(room: Room, job: Job) -> None:
 
 async def _tell(room: Room, job: Job, said: str) -> None:
     if job.body.get("response_url"):
-        await room.outbox.respond(job.body["response_url"], still(said))
+        await room.outbox.respond(job.body["response_url"], said)
     elif job.body.get("channel"):
-        await room.outbox.whisper(job.who, Place(job.body["channel"], job.body.get("thread_ts")), job.body["user"], still(said))
+        await room.outbox.whisper(job.who, Place(job.body["channel"], job.body.get("thread_ts")), job.body["user"], said)
 
 
 SURFACE = Surface(name="buttons", takes=takes, work=work, greet=greet)

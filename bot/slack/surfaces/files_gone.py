@@ -3,6 +3,7 @@
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
+from bot.slack.surfaces.verbs import refresh
 
 
 def takes(arrival: Arrival) -> bool:
@@ -11,14 +12,15 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Blanks what was kept of it; the verdict stays."""
+    """Blanks what was kept of it, and the lines that its answer quotes; the verdict stays."""
     body = job.body
     if job.arrival.kind == "delete":
-        await room.store.erase_message(job.who.team, body["channel"], body["ts"])
-        return
-    found = await room.store.reply_of(job.who.team, "", str(body["file"]), "file")
-    if found is not None and found.digest:
-        await room.store.erase_message(job.who.team, found.digest, found.ts)
+        touched = await room.store.erase_message(job.who.team, body["channel"], body["ts"])
+    else:
+        found = await room.store.reply_of(job.who.team, "", str(body["file"]), "file")
+        touched = await room.store.erase_message(job.who.team, found.digest or "", found.ts) if found is not None else []
+    for incident in touched:
+        await refresh(room, job, incident)
 
 
 SURFACE = Surface(name="files gone", takes=takes, work=work)

@@ -11,7 +11,7 @@ from bot.slack.conversation import diagnose
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
-from bot.slack.render.escape import still
+from bot.slack.render.blocks import line, person, rich
 from bot.slack.render.forms import LOG, SIZING, notice_view, sizing_view, words_of_form
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
@@ -87,8 +87,9 @@ async def _log(room: Room, job: Job) -> None:
 
 async def _opened(room: Room, job: Job, channel: str) -> Place:
     """A thread for the log: one short message that says whose it is."""
-    text = f"Log from <@{job.body['user']}>, sent by the form. The answer is in the thread."
-    ts = await room.outbox.post(job.who, Place(channel, None), f"form:{job.body['view_id']}", [], text, doubtful=job.again)
+    blocks = [rich(line("A log from ", person(job.body["user"]), ", sent by the form. The answer is in the thread."))]
+    text = "A log, sent by the form. The answer is in the thread."
+    ts = await room.outbox.post(job.who, Place(channel, None), f"form:{job.body['view_id']}", blocks, text, doubtful=job.again)
     return Place(channel, ts)
 
 
@@ -98,7 +99,7 @@ async def _close(room: Room, job: Job, view: dict[str, Any]) -> None:
     except SlackApiError:
         meta = json.loads(job.body["meta"] or "{}")
         if meta.get("response_url"):
-            await room.outbox.respond(meta["response_url"], still("The form was closed before the answer came. Ask again."))
+            await room.outbox.respond(meta["response_url"], "The form was closed before the answer came. Ask again.")
 
 
 SURFACE = Surface(name="modals", takes=takes, work=work, says=says)

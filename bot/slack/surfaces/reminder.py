@@ -1,25 +1,17 @@
 """A day without an outcome: asked once in the thread how the change went."""
 
-import time
-
 from bot.slack.conversation import incident_of
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 
-AFTER = 24 * 3600.0  # seconds
 TEXT = "Did the suggested change help? The buttons above take the outcome; it helps the next one who meets this. I will not ask again."
 
 
 def takes(arrival: Arrival) -> bool:
     """A reminder that has come due."""
     return arrival.kind == "reminder"
-
-
-def due_in(arrival: Arrival) -> float:
-    """Seconds until it is due."""
-    return float(arrival.body["at"]) + AFTER - time.time()
 
 
 async def work(room: Room, job: Job) -> None:

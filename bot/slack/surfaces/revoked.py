@@ -1,4 +1,4 @@
-"""Tokens revoked or the app removed, in either order: the workspace's token is forgotten."""
+"""Tokens revoked or the app removed, in either order: the workspace's token is forgotten, and on removal its evidence too."""
 
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
@@ -16,6 +16,8 @@ async def work(room: Room, job: Job) -> None:
     if job.body["event"] == "tokens_revoked" and not tokens.get("bot"):
         return
     await room.installs.remove(job.arrival.enterprise, job.arrival.team)
+    if job.body["event"] == "app_uninstalled":
+        await room.store.erase_team(job.arrival.team)
 
 
 SURFACE = Surface(name="revoked", takes=takes, work=work)

@@ -7,9 +7,8 @@ from slack_sdk.errors import SlackApiError
 from bot.domain.incident import Origin
 from bot.slack.conversation import diagnose, place_of
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import Unsure
+from bot.slack.outbox import UnsureError
 from bot.slack.render.diagnosis import diagnosis_message
-from bot.slack.render.escape import still
 from bot.slack.render.forms import log_form, notice_view
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -30,7 +29,7 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
     view = log_form("") if job.arrival.kind == "shortcut" else notice_view("Reading the message…")
     try:
         opened = await room.outbox.call(job.who, "views.open", sure=True, trigger_id=trigger, view=view)
-    except (SlackApiError, Unsure):
+    except (SlackApiError, UnsureError):
         return None if job.arrival.kind == "shortcut" else {}
     return None if job.arrival.kind == "shortcut" else {"view_id": opened["view"]["id"]}
 
@@ -81,7 +80,7 @@ async def close(room: Room, job: Job, said: str) -> None:
         else:
             return
     if job.body.get("response_url"):
-        await room.outbox.respond(job.body["response_url"], still(said))
+        await room.outbox.respond(job.body["response_url"], said)
 
 
 SURFACE = Surface(name="shortcuts", takes=takes, work=work, greet=greet)

@@ -6,7 +6,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import Unsure
+from bot.slack.outbox import UnsureError
 from bot.slack.render.forms import sizing_form
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -45,7 +45,7 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
     meta = json.dumps({"channel": job.body["channel"], "response_url": job.body["response_url"]})
     try:
         await room.outbox.call(job.who, "views.open", sure=True, trigger_id=job.body["trigger_id"], view=sizing_form(meta))
-    except (SlackApiError, Unsure):
+    except (SlackApiError, UnsureError):
         await room.outbox.respond(job.body["response_url"], "The form could not be opened. In words: /oom size MODEL gpu=H100 tp=2 ctx=32k")
     return None
 

@@ -8,7 +8,6 @@ from bot.slack.conversation import incident_of, place_of, show
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
-from bot.slack.render.escape import still
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
 from bot.slack.render.notices import HELP
@@ -46,7 +45,7 @@ async def answer(room: Room, job: Job, said: Verb) -> Said:
     try:
         return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
     except Unusable as unusable:
-        return [], still(str(unusable))
+        return [], str(unusable)
 
 
 async def run_verb(room: Room, job: Job, said: Verb) -> None:
@@ -83,7 +82,8 @@ async def _forget(room: Room, asked: Asked) -> Said:
     if wanted is None:
         return [], "Which one? For example: forget D-0187"
     reply = await room.asks.forget(room.desk, asked.sight.viewer, wanted)
-    return [], still(str(reply.document["says"]))
+    await refresh(room, asked.job, wanted)
+    return [], str(reply.document["says"])
 
 
 async def _outcome(room: Room, asked: Asked) -> Said:
@@ -98,7 +98,7 @@ async def _outcome(room: Room, asked: Asked) -> Said:
     else:
         reply = await room.asks.settle(room.desk, viewer, wanted, result)
     await refresh(room, asked.job, wanted)
-    return [], still(str(reply.document["says"]))
+    return [], str(reply.document["says"])
 
 
 async def _stats(room: Room, asked: Asked) -> Said:
@@ -147,7 +147,7 @@ async def _settings(room: Room, asked: Asked) -> Said:
     if channel and not channel.startswith("D"):
         on = await room.store.watched(asked.job.who.team, channel)
         shown.append(f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}")
-    return [], still("\n".join(shown))
+    return [], "\n".join(shown)
 
 
 async def _help(room: Room, asked: Asked) -> Said:

@@ -1,0 +1,65 @@
+"""Which incidents are to be asked about after a day without an outcome."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bot.slack.outbox import Place
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+
+log = logging.getLogger(__name__)
+AFTER = 24 * 3600.0  # seconds
+EVERY = 600.0
+SETTING = "slack.reminders"
+
+
+class Reminders:
+    """Which incidents are due when, kept in the team's settings so that a restart forgets none."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._changing = asyncio.Lock()
+
+    async def note(self, team: str, incident: str, place: Place, enterprise: str | None) -> None:
+        """An incident got its first recommendation."""
+        async with self._changing:
+            noted = dict(await self._store.setting(team, SETTING) or {})
+            if incident not in noted:
+                noted[incident] = {"at": time.time(), "channel": place.channel, "thread": place.thread, "enterprise": enterprise}
+                await self._store.set_setting(team, SETTING, noted)
+
+    async def run(self, wake: Callable[[], None]) -> None:
+        """Looks every ten minutes."""
+        while True:
+            try:
+                await self.look(time.time())
+                wake()
+            except Exception:
+                log.exception("reminders could not be looked through")
+            await asyncio.sleep(EVERY)
+
+    async def look(self, now: float) -> None:
+        """Hands what is due to the queue; its key lets each through once."""
+        for team, noted in (await self._store.settings_named(SETTING)).items():
+            due = {incident: entry for incident, entry in noted.items() if entry["at"] + AFTER <= now}
+            for incident, entry in due.items():
+                await self._hand_over(team, incident, entry)
+            if due:
+                await self._drop(team, due)
+
+    async def _hand_over(self, team: str, incident: str, entry: Mapping[str, Any]) -> None:
+        body = {"incident": incident, "channel": entry["channel"], "thread": entry["thread"]}
+        thread = "direct" if entry["channel"].startswith("D") else entry["thread"]
+        key = f"reminder:{incident}"
+        await self._store.deliver(team, entry["channel"], thread, key, "reminder", json.dumps(body).encode(), entry["enterprise"])
+
+    async def _drop(self, team: str, due: Mapping[str, Any]) -> None:
+        async with self._changing:
+            noted = dict(await self._store.setting(team, SETTING) or {})
+            left = {incident: entry for incident, entry in noted.items() if incident not in due}
+            await self._store.set_setting(team, SETTING, left or None)
