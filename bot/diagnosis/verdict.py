@@ -59,7 +59,8 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     """A log that came up and shows no error is no failure."""
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
-    stopped = scene.has("stop") and not scene.evidence.frames
+    stop = next((f.line for f in scene.facts if "stop" in f.kinds), None)
+    stopped = stop is not None and all(line.number >= stop for line in scene.evidence.errors)
     if ready is not None and scene.error is None and (quiet or stopped):
         return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
     return None, "open"

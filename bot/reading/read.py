@@ -10,10 +10,11 @@ from bot.domain.known import Known
 from bot.reading.facts import read_facts
 from bot.reading.flags import read_arguments
 from bot.reading.inventory import read_inventory
+from bot.reading.large import condensed, numbered
 from bot.reading.lines import sign
 from bot.reading.models import model_named
 from bot.reading.ranks import grid_of, ranks_of
-from bot.reading.select import telling
+from bot.reading.select import MANY
 from bot.reading.text import split_lines
 from bot.reading.versions import engine_of, narrowed_range, printed_version
 from bot.rulebook.book import Rulebook
@@ -28,9 +29,9 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
     redactions = 0
     for source, contribution in enumerate(_sources(contributions), start=1):
         redactions += contribution.redactions
-        numbered = telling(book, split_lines(contribution.text or ""))
-        lines += sign(book, source, numbered)
-        quoted |= {(source, number): text for number, text in numbered}
+        given = list(numbered(_bounded(split_lines(contribution.text or ""))))
+        lines += sign(book, source, given)
+        quoted |= {(source, number): text for number, text in given}
     facts, frames = read_facts(book, lines)
     arguments, tried, environment = read_arguments(book, lines)
     deployment = _deployment(lines, facts, arguments, tried, environment)
@@ -44,6 +45,11 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
         empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple({l.speaker.key: l for l in lines}.values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),
     )  # fmt: skip
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    """The lines themselves, or the telling ones where there are very many."""
+    return lines if len(lines) <= MANY else split_lines(condensed(lines)[0])
 
 
 def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:

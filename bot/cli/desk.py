@@ -1,0 +1,31 @@
+"""The desk of a command: this machine's database, the rulebook, and judging in this process."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.domain.incident import LOCAL_TEAM, Contribution
+from bot.rulebook.load import load_rulebook
+from bot.settings import Settings
+from bot.usecases.desk import Desk, Viewer
+from bot.usecases.judge import judge
+
+LOCAL = Viewer(team=LOCAL_TEAM)
+
+
+async def judged_here(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Judge in this process: a command has nothing else to answer meanwhile."""
+    return judge(load_rulebook(), contributions, precedents)
+
+
+@asynccontextmanager
+async def opened_desk(settings: Settings) -> AsyncIterator[Desk]:
+    """A Desk over the settings' database, closed afterwards. StoreError when it cannot be opened."""
+    from bot.store.store import open_store
+
+    store = await open_store(settings.database)
+    try:
+        yield Desk(settings=settings, rulebook=load_rulebook, judge=judged_here, now=lambda: datetime.now(UTC), store=store)
+    finally:
+        await store.close()

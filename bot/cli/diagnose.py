@@ -1,0 +1,94 @@
+"""`oombot diagnose`: files or standard input in, one diagnosis out, kept in the history."""
+
+import argparse
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.cli.inputs import contributions_of
+from bot.cli.terminal import put
+from bot.domain.incident import Contribution, Origin
+from bot.settings import Settings
+from bot.usecases.reply import Reply, Unusable
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = table.add_parser("diagnose", help="a pasted log: which phase failed, on which rank, and the one change")
+    parser.add_argument("file", nargs="*", help="log files, plain, .gz or .zip; - for standard input")
+    parser.add_argument("--into", metavar="D-0187", help="add this to an earlier incident")
+    parser.add_argument("--answer", action="append", default=[], metavar="NAME=VALUE", help="an answer to a question, such as rank=3")
+    parser.add_argument("--no-store", action="store_true", help="keep nothing")
+    parser.add_argument("--json", action="store_true", help="the contract's JSON and nothing else")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 whenever a diagnosis was made."""
+    answers = [_answer(text) for text in options.answer]
+    if not options.file and not answers:
+        raise Unusable("Give a log file, or - to read standard input: oombot diagnose vllm.log")
+    if answers and not options.into and not options.file:
+        raise Unusable("An answer belongs to an incident: add --into D-0187, or give the log with it.")
+    said = [*(contributions_of(options.file) if options.file else []), *answers]
+    reply = _diagnosed(said, options, settings)
+    if options.json:
+        put(reply, True, "")
+    else:
+        from bot.cli.show_diagnosis import diagnosis_text
+
+        put(reply, False, diagnosis_text(reply.document))
+    return 0
+
+
+def _answer(text: str) -> Contribution:
+    name, mark, value = text.partition("=")
+    if not mark or not name.strip() or not value.strip():
+        raise Unusable(f"--answer {text}: it takes NAME=VALUE, such as --answer rank=3")
+    from bot.reading.redact import redact
+
+    clean, hidden = redact(text)
+    return Contribution("answer", clean, redactions=hidden)
+
+
+def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settings: Settings) -> Reply:
+    """By the short way where it is a new incident in an existing local database, else with the whole store."""
+    from bot.rulebook.load import load_rulebook
+    from bot.usecases.judge import judge
+
+    book = load_rulebook()
+    if options.no_store and not options.into:
+        return Reply("diagnosis", judge(book, said))
+    now = datetime.now(UTC)
+    said = [replace(c, at=now) for c in said]
+    if not options.into:
+        from bot.store.drop import drop
+
+        document = judge(book, said)
+        kept = drop(settings.database, Origin(), said, document)
+        if kept is not None:
+            return Reply("diagnosis", {**document, "id": kept})
+    return asyncio.run(_with_store(said, options, settings))
+
+
+async def _with_store(said: Sequence[Contribution], options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.cli.desk import opened_desk
+    from bot.store.errors import StoreError
+    from bot.usecases.diagnose import diagnose
+
+    try:
+        async with opened_desk(settings) as desk:
+            return await diagnose(desk, Origin(), said, into=options.into, keep=not options.no_store)
+    except StoreError as error:
+        if options.into:
+            raise
+        return _unkept(said, error)
+
+
+def _unkept(said: Sequence[Contribution], error: Exception) -> Reply:
+    from bot.rulebook.load import load_rulebook
+    from bot.usecases.judge import judge
+
+    document: Mapping[str, Any] = judge(load_rulebook(), said)
+    return Reply("diagnosis", document, warning=f"The diagnosis was not kept: {error}")

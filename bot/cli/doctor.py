@@ -1,0 +1,59 @@
+"""`oombot doctor`: what is wrong with this installation, and what mends it."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bot.cli.terminal import put
+from bot.settings import Settings
+from bot.usecases.doctor import Check, check_rulebook, check_store, checkup
+from bot.usecases.reply import Reply
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+
+Checks = Callable[[Settings, "Store"], Awaitable[Sequence[Check]]]
+others: tuple[Checks, ...] = ()
+"""What other doors check; `main` hands it in."""
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = table.add_parser("doctor", help="what is wrong with this installation, and what mends it")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 when nothing is wrong, else 1."""
+    reply = asyncio.run(_examined(settings))
+    put(reply, options.json, _text(reply))
+    return 0 if reply.document["ok"] else 1
+
+
+async def _examined(settings: Settings) -> Reply:
+    from bot.store.errors import StoreError
+    from bot.store.store import open_store
+
+    checks = [check_rulebook()]
+    try:
+        store = await open_store(settings.database)
+    except StoreError as error:
+        return checkup([*checks, Check("database", False, str(error), "check OOMBOT_DATABASE_URL and the owner of its folder")])
+    try:
+        checks.append(await check_store(store))
+        for more in others:
+            checks += await more(settings, store)
+    finally:
+        await store.close()
+    return checkup(checks)
+
+
+def _text(reply: Reply) -> str:
+    marks = {True: "ok  ", False: "BAD ", None: "?   "}
+    lines = []
+    for check in reply.document["checks"]:
+        lines.append(f"{marks[check['ok']]}{check['name']}: {check['says']}")
+        if check["ok"] is not True and check["mend"]:
+            lines.append(f"      {check['mend']}")
+    return "\n".join(lines)

@@ -1,0 +1,45 @@
+"""`oombot explain`: the questions that come again and again."""
+
+import argparse
+import asyncio
+
+from bot.cli.terminal import bold, put, wrapped
+from bot.settings import Settings
+from bot.usecases.reply import Reply
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = table.add_parser("explain", help="what people ask")
+    parser.add_argument("topic", nargs="*", help="a topic, or a question in your words")
+    parser.add_argument("--incident", metavar="D-0187", help="with this incident's figures")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 when there is such a topic."""
+    from bot.rulebook.load import load_rulebook
+    from bot.usecases.explain import explained, find_topic
+
+    topics = load_rulebook().topics
+    words = " ".join(options.topic)
+    if not words:
+        print("\n".join(f"{t.id:28}{t.title}" for t in topics))
+        return 0
+    reply = asyncio.run(_with_figures(words, options.incident, settings)) if options.incident else explained(topics, find_topic(topics, words), ())
+    put(reply, options.json, _text(reply))
+    return 0
+
+
+async def _with_figures(words: str, incident: str, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.explain import explain
+
+    async with opened_desk(settings) as desk:
+        return await explain(desk, LOCAL, words, incident)
+
+
+def _text(reply: Reply) -> str:
+    document = reply.document
+    figures = [f"  {n['label']}: {n['value']}" for n in document["numbers"]]
+    return "\n".join([bold(document["title"]), *(wrapped(p) + "\n" for p in document["paragraphs"]), *figures]).rstrip()

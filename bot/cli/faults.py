@@ -1,0 +1,29 @@
+"""What is said when a command cannot answer: one sentence, one exit status."""
+
+import os
+import traceback
+from pathlib import Path
+from tempfile import gettempdir
+
+
+def sentence(error: Exception) -> tuple[str, int]:
+    """(what is wrong and what to do, exit status). 2: the input or question; 1: the installation or the world."""
+    from bot.rulebook.load import RulebookError
+    from bot.store.errors import StoreError
+    from bot.usecases.reply import Unusable
+
+    if isinstance(error, Unusable):
+        return str(error), 2
+    if isinstance(error, StoreError | RulebookError):
+        return str(error), 1
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}: {error.filename}" if error.filename else str(error), 1
+    return f"a fault of oombot itself ({type(error).__name__}: {error}). The details are in {_kept(error)}; please report them.", 1
+
+
+def _kept(error: Exception) -> str:
+    from bot.reading.redact import redact
+
+    path = Path(gettempdir()) / f"oombot-fault-{os.getpid()}.txt"
+    path.write_text(redact("".join(traceback.format_exception(error)))[0])
+    return str(path)

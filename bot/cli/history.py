@@ -1,0 +1,56 @@
+"""`oombot history`: past incidents by words and fields."""
+
+import argparse
+import asyncio
+from typing import Any
+
+from bot.cli.terminal import put, table
+from bot.settings import Settings
+from bot.usecases.reply import Reply
+
+
+def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = parsers.add_parser("history", help="past incidents", description='gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"')
+    parser.add_argument("query", nargs="*", help="words, and model: gpu: phase: version: outcome: since: …")
+    parser.add_argument("--limit", type=int, default=20)
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 also when nothing is found."""
+    query = " ".join(_quoted(word) for word in options.query)
+    reply = asyncio.run(_found(query, options.limit, settings))
+    put(reply, options.json, _text(reply))
+    return 0
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if " " in word and ":" not in word else word
+
+
+async def _found(query: str, limit: int, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.recall import history
+
+    async with opened_desk(settings) as desk:
+        return await history(desk, LOCAL, query, limit)
+
+
+def _text(reply: Reply) -> str:
+    document = reply.document
+    rows = document["rows"]
+    said = [f"  {text}" for text in document["ignored"]]
+    if not rows:
+        return "\n".join(["Nothing found." if document["query"] else "No incidents yet. oombot diagnose FILE makes the first.", *said])
+    lines = [[r["id"], r["at"][:10], r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", _change(r), r["outcome"] or ""] for r in rows]
+    head = ["id", "date", "phase", "rank", "model", "gpu", "change", "outcome"]
+    return "\n".join([f"{document['count_text']} found", table([head, *[[cell[:40] for cell in line] for line in lines]]), *said])
+
+
+def _rank(row: dict[str, Any]) -> str:
+    return "" if row["rank"] is None else str(row["rank"])
+
+
+def _change(row: dict[str, Any]) -> str:
+    return " ".join(str(row[k]) for k in ("direction", "flag", "value") if row[k])

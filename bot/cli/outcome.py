@@ -1,0 +1,49 @@
+"""`oombot outcome`: how the suggested change ended."""
+
+import argparse
+import asyncio
+
+from bot.cli.show_diagnosis import in_words
+from bot.cli.terminal import put
+from bot.settings import Settings
+from bot.usecases.reply import Reply, Unusable
+
+RESULTS = ("fixed", "moved", "same", "wrong", "other")
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = table.add_parser("outcome", help="how the suggested change ended")
+    parser.add_argument("incident", metavar="D-0187")
+    parser.add_argument("result", nargs="?", choices=RESULTS, help="it worked, the error moved, the same error, the diagnosis was wrong, other")
+    parser.add_argument("--note", help="a sentence for those who come after")
+    parser.add_argument("--undo", action="store_true", help="take the newest outcome back")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 when it was recorded."""
+    if not options.undo and not options.result:
+        raise Unusable(f"Say how it ended: one of {', '.join(RESULTS)}; or --undo.")
+    reply = asyncio.run(_settled(options, settings))
+    put(reply, options.json, _text(reply))
+    return 0
+
+
+async def _settled(options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.settle import settle, undo
+
+    async with opened_desk(settings) as desk:
+        if options.undo:
+            return await undo(desk, LOCAL, options.incident)
+        return await settle(desk, LOCAL, options.incident, options.result, options.note)
+
+
+def _text(reply: Reply) -> str:
+    document = reply.document
+    lines = [document["says"]]
+    if document["next"]:
+        lines.append(f"  {document['next']['command'] or in_words(document['next'])}")
+    lines += [f"  - {item}" for item in document["checklist"]]
+    return "\n".join(lines)

@@ -1,0 +1,49 @@
+"""`oombot show`: one incident, whole."""
+
+import argparse
+import asyncio
+
+from bot.cli.show_diagnosis import diagnosis_text, in_words
+from bot.cli.terminal import bold, put
+from bot.settings import Settings
+from bot.usecases.reply import Reply
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = table.add_parser("show", help="one incident, whole")
+    parser.add_argument("incident", metavar="D-0187")
+    parser.add_argument("--evidence", action="store_true", help="the stored text too")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 when there is such an incident."""
+    reply = asyncio.run(_shown(options.incident, settings))
+    put(reply, options.json, "" if options.json else _text(reply, options.evidence))
+    return 0
+
+
+async def _shown(incident: str, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.recall import show
+
+    async with opened_desk(settings) as desk:
+        return await show(desk, LOCAL, incident)
+
+
+def _text(reply: Reply, evidence: bool) -> str:
+    document = reply.document
+    parts = [f"{document['id']}, {document['at']}" + (", evidence erased" if document["erased"] else ""), ""]
+    parts.append(diagnosis_text({**document["diagnosis"], "id": document["id"]}))
+    if document["trials"]:
+        parts.append("\n" + bold("Trials"))
+        parts += [f"  {t['number']}. {in_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "") for t in document["trials"]]
+        parts.append(f"  Record how it ended: oombot outcome {document['id']} fixed|moved|same|wrong|other")
+    if document["similar"]:
+        parts.append("\n" + bold("Like it"))
+        parts += [f"  {s['id']}  {s.get('outcome') or 'open'}  {s.get('direction') or ''} {s.get('flag') or s.get('remedy') or ''}".rstrip() for s in document["similar"]]
+    if evidence:
+        for contribution in document["contributions"]:
+            parts += ["", bold(f"{contribution['kind']} {contribution['number']}" + (f", {contribution['name']}" if contribution["name"] else "")), contribution["text"] or "(erased)"]
+    return "\n".join(parts)

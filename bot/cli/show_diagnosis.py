@@ -1,0 +1,110 @@
+"""A diagnosis as it stands in a terminal."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.cli.terminal import bold, figure, table, wrapped
+
+_ROWS = (
+    ("total_bytes", "device memory"), ("free_at_start_bytes", "free at start"), ("utilization", "utilization"), ("requested_bytes", "budget"),
+    ("weights_bytes", "weights"), ("consumed_bytes", "weights and non-torch"), ("non_torch_bytes", "outside PyTorch"),
+    ("activation_peak_bytes", "activation peak"), ("graph_estimate_bytes", "graphs, estimated"), ("other_reserved_bytes", "reserved otherwise"),
+    ("kv_cache_bytes", "KV pool"), ("needed_bytes", "one full request needs"), ("kv_tokens", "tokens in the pool"),
+    ("num_gpu_blocks", "blocks"), ("state_blocks", "state blocks"), ("max_concurrency", "full requests"),
+    ("estimated_max_model_len", "longest that fits"), ("graph_bytes", "graphs, captured"), ("outside_budget_bytes", "outside the budget"),
+)  # fmt: skip
+_ALWAYS = {"total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes"}
+
+
+def diagnosis_text(document: Mapping[str, Any]) -> str:
+    """Verdict, rank, first error, budget, the one change, what not to touch, questions."""
+    return "\n".join(_parts(document))
+
+
+def _parts(document: Mapping[str, Any]) -> Iterator[str]:
+    yield bold(document["summary"])
+    engine = document["engine"] + (f" {document['engine_version']}" if document["engine_version"] else "")
+    if document["engine_version_range"]:
+        engine += f" {document['engine_version_range']} by its wording"
+    number = f" · {document['id']}" if document["id"] else ""
+    yield f"{document['verdict']} · phase {document['phase']} · {engine}{number}"
+    yield from _where(document)
+    yield from _budgets(document)
+    yield from _change(document)
+    for question in document["questions"]:
+        yield "\n" + bold("Question") + f" (it would change the {question['would_change']})"
+        yield wrapped(question["text"])
+        yield f"    {question['how']}"
+    for note in document["notes"]:
+        yield wrapped(note)
+    if document["redactions"]:
+        yield f"\n{document['redactions']} secret{'s' * (document['redactions'] != 1)} hidden."
+
+
+def _where(document: Mapping[str, Any]) -> Iterator[str]:
+    rank = document["rank"]
+    if rank is not None and rank["number"] is not None:
+        device = f", GPU {rank['gpu_index']} as that process counts" if rank["gpu_index"] is not None else ""
+        yield f"\n  rank {rank['number']}: {rank['label']}{device} (known by its {rank['basis'].replace('_', ' ')})"
+    elif rank is not None:
+        yield f"\n  rank not decided: GPU {rank['gpu_index']} is an index inside one process"
+    if document["also_failed"]:
+        yield f"  also out of memory: {', '.join(document['also_failed'])}"
+    error = document["first_error"]
+    if error is not None:
+        yield f"\n{bold('First error')}, line {error['line']}" + (f" of source {error['source']}" if error["source"] > 1 else "")
+        yield wrapped(error["text"].strip()[:700])
+    proofs = [p for p in document["proof"] if error is None or p["line"] != error["line"]]
+    if proofs:
+        yield f"\n{bold('Proof')}"
+        yield from (wrapped(f"line {p['line']}: {p['text'].strip()[:300]}  [{p['rule']}]", indent="    ", first="  ") for p in proofs)
+    for other in document["also_possible"]:
+        yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
+
+
+def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
+    for budget in document["budgets"][:2]:
+        shown = [(k, label) for k, label in _ROWS if budget[k] is not None or k in _ALWAYS]
+        rank = f"rank {budget['rank']}" if budget["rank"] is not None else "the engine"
+        whose = f" ({budget['label']})" if budget["label"] not in ("log", "engine") else ""
+        yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)
+        lines = budget["lines"]
+        yield table([(label, figure(k, budget[k]), f"line {lines[k]}" if k in lines else "") for k, label in shown], right=(1,))
+    more = len(document["budgets"]) - 2
+    if more > 0:
+        yield f"  {more} more rank{'s' * (more > 1)} reported; --json has them all."
+
+
+def _closing(budget: Mapping[str, Any]) -> str:
+    if budget["closes"] is None:
+        return ""
+    if budget["closes"]:
+        return "; the terms add up"
+    return f"; {figure('residual_bytes', budget['residual_bytes'])} of the budget is not accounted for"
+
+
+def _change(document: Mapping[str, Any]) -> Iterator[str]:
+    change = document["recommendation"]
+    if change is not None:
+        yield f"\n{bold('The one change')}: {in_words(change)}"
+        if change["command"]:
+            yield f"    {change['command']}"
+        yield wrapped(change["because"])
+        if change["frees_bytes"]:
+            yield f"  It frees {figure('frees_bytes', change['frees_bytes'])}."
+        yield wrapped(f"Costs: {change['costs']}")
+        yield wrapped(f"Disproved by: {change['disproved_by']}")
+        yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
+    if document["alternatives"]:
+        yield wrapped("If the error does not move, take it back and try: " + "; then ".join(in_words(a) for a in document["alternatives"]) + ".")
+    if document["avoid"]:
+        yield f"\n{bold('Not to touch')}"
+        yield from (wrapped(f"{a['direction']} {a['flag']}: {a['because']}", indent="    ", first="  ") for a in document["avoid"])
+
+
+def in_words(change: Mapping[str, Any]) -> str:
+    """A change in a few words."""
+    if not change["flag"]:
+        return str(change["id"]).replace("-", " ")
+    value = f" to {change['value']}" if change["value"] and change["direction"] != "remove" else ""
+    return f"{change['direction']} {change['flag']}{value}"

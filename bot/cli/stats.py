@@ -1,0 +1,52 @@
+"""`oombot stats`: which phases cost most, which changes work."""
+
+import argparse
+import asyncio
+from typing import Any
+
+from bot.cli.terminal import bold, put, table
+from bot.settings import Settings
+from bot.usecases.reply import Reply
+
+
+def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options."""
+    parser = parsers.add_parser("stats", help="which phases cost most, which changes work")
+    parser.add_argument("--since", metavar="30d", help="only incidents since then: 30d, 8w, 2026-11-01")
+    parser.add_argument("--json", action="store_true")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 always."""
+    reply = asyncio.run(_counted(options.since, settings))
+    put(reply, options.json, _text(reply))
+    return 0
+
+
+async def _counted(since: str | None, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.stats import stats
+
+    async with opened_desk(settings) as desk:
+        return await stats(desk, LOCAL, since)
+
+
+def _text(reply: Reply) -> str:
+    parts: list[str] = []
+    for name, value in reply.document.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            parts += ["", bold(name.replace("_", " ")), _rows(value)]
+        elif isinstance(value, dict) and value:
+            parts += ["", bold(name.replace("_", " ")), table([[str(k), _cell(v)] for k, v in value.items()], right=(1,))]
+        elif name != "schema" and not isinstance(value, list | dict):
+            parts.append(f"{name.replace('_', ' ')}: {_cell(value)}")
+    return "\n".join(parts)
+
+
+def _rows(rows: list[dict[str, Any]]) -> str:
+    names = list(rows[0])
+    return table([[n.replace("_", " ") for n in names], *[[_cell(row.get(n)) for n in names] for row in rows]])
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)

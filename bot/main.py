@@ -1,0 +1,233 @@
+"""The command table, and the only place that wires rooms together. Heavy imports stand inside builders."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp.web import Application
+
+    from bot.settings import Settings
+    from bot.slack.app import SlackDoor
+    from bot.store.store import Store
+    from bot.usecases.desk import Desk
+    from bot.usecases.doctor import Check
+
+COMMANDS = {
+    "serve": ("", "the bot: local page, health, metrics, and Slack when tokens are set"),
+    "diagnose": ("bot.cli.diagnose", "a pasted log: which phase failed, on which rank, and the one change"),
+    "size": ("bot.cli.size", "will it start, how large is the KV pool, how many full requests"),
+    "history": ("bot.cli.history", "past incidents: words and fields such as gpu:h100 phase:graph_capture"),
+    "show": ("bot.cli.show", "one incident, whole"),
+    "outcome": ("bot.cli.outcome", "how the suggested change ended: fixed, moved, same, wrong, other"),
+    "explain": ("bot.cli.explain", "what people ask: utilization up or down, does FP8 KV halve memory …"),
+    "stats": ("bot.cli.stats", "which phases cost most, which changes work"),
+    "forget": ("bot.cli.forget", "erase an incident's evidence"),
+    "settings": ("bot.cli.settings", "every setting, its value and where it is declared"),
+    "doctor": ("bot.cli.doctor", "what is wrong with this installation, and what mends it"),
+    "rules": ("bot.cli.rules", "check the rulebook, print its anchors, judge the past anew"),
+    "db": ("bot.cli.db", "upgrade, export, import, purge, copy, backup, restore"),
+    "playground": ("bot.cli.playground", "the real bot against a pretended Slack"),
+}
+"""Command -> (module with add_parser and run, help). A module is imported only when its command is called."""
+HIDDEN = {"playground"}
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Exit status: 0 for an answer, 1 when something is wrong with this installation, 2 for unusable input."""
+    from bot.settings import SettingsError, load_settings
+
+    parser = argparse.ArgumentParser(prog="oombot", description="Reads an out-of-memory log of an LLM server like the best engineer on the team.")
+    parser.add_argument("--version", action="version", version=f"oombot {_version()}" if "--version" in arguments else "")
+    table = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    chosen = next((a for a in arguments if not a.startswith("-")), None)
+    module = import_module(COMMANDS[chosen][0]) if chosen in COMMANDS and chosen != "serve" else None
+    for name, (_, help_text) in COMMANDS.items():
+        if name == chosen and module is not None:
+            module.add_parser(table)
+        elif name not in HIDDEN:
+            table.add_parser(name, help=help_text)
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "serve":
+            return _serve(load_settings())
+        if module is None:
+            parser.print_help()
+            return 0
+        if chosen == "doctor":
+            module.others = (_slack_checks,)
+        return int(module.run(options, load_settings()))
+    except SettingsError as error:
+        print(f"oombot: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        return _explained(error)
+
+
+def _explained(error: Exception) -> int:
+    """A failure of the world or of the input in one sentence; a fault of ours with how to report it. Never a traceback."""
+    from bot.cli.faults import sentence
+
+    text, status = sentence(error)
+    print(f"oombot: {text}", file=sys.stderr)
+    return status
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("oombot")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _serve(settings: "Settings") -> int:
+    """Everything on one event loop: the page's server, Slack's two transports, the purge; reading in worker processes."""
+    import asyncio
+    import logging
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    return asyncio.run(_served(settings))
+
+
+async def _served(settings: "Settings") -> int:
+    import asyncio
+    import signal
+    from datetime import UTC, datetime
+
+    from aiohttp import web
+
+    from bot.rulebook.load import load_rulebook
+    from bot.store.store import open_store
+    from bot.usecases.desk import Desk
+    from bot.usecases.judging import Judges
+
+    load_rulebook()  # a broken rulebook stops the start with its whole report
+    store = await open_store(settings.database)
+    judges = Judges()
+    desk = Desk(settings=settings, rulebook=load_rulebook, judge=judges.judge, now=lambda: datetime.now(UTC), store=store)
+    slack = _slack(desk, settings, store)
+    runner = web.AppRunner(_page(desk, settings, store, slack), access_log=None)
+    stopped = asyncio.Event()
+    try:
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, settings.host, settings.port).start()
+        except OSError as error:
+            raise SystemExit(_busy(settings, error)) from None
+        if slack is not None:
+            await slack.start()
+        _announce(settings, store.place, slack is not None)
+        for name in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(name, stopped.set)
+        purge = asyncio.create_task(_purged_daily(desk))
+        await stopped.wait()
+        purge.cancel()
+    finally:
+        if slack is not None:
+            await slack.stop()
+        await runner.cleanup()
+        judges.close()
+        await store.close()
+    return 0
+
+
+def _busy(settings: "Settings", error: OSError) -> str:
+    return (
+        f"oombot: cannot listen on {settings.host}:{settings.port} ({error.strerror}). "
+        f"Set OOMBOT_PORT to a free port, for example OOMBOT_PORT={settings.port + 1}."
+    )
+
+
+def _page(desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor | None") -> "Application":
+    from bot.usecases.diagnose import diagnose
+    from bot.usecases.doctor import Check, check_rulebook, check_store
+    from bot.usecases.explain import explain
+    from bot.usecases.forget import forget
+    from bot.usecases.recall import history, show
+    from bot.usecases.settle import settle, undo
+    from bot.usecases.size_ask import size_arguments
+    from bot.usecases.stats import stats
+    from bot.web.app import build_app
+    from bot.web.asks import Asks
+
+    async def rulebook() -> Sequence[Check]:
+        return [check_rulebook()]
+
+    async def database() -> Sequence[Check]:
+        return [await check_store(store)]
+
+    async def connection() -> Sequence[Check]:
+        good = slack is None or await slack.ready()
+        return [Check("slack", good, "connected" if good else "not connected", "oombot doctor says why")] if slack is not None else []
+
+    asks = Asks(
+        diagnose=diagnose, settle=settle, undo=undo, history=history, show=show, stats=stats, forget=forget, size=size_arguments, explain=explain,
+    )  # fmt: skip
+    return build_app(
+        desk, settings, store, asks=asks, probes=(rulebook, database, connection), slack_routes=tuple(slack.routes) if slack is not None else (),
+    )  # fmt: skip
+
+
+def _slack(desk: "Desk", settings: "Settings", store: "Store") -> "SlackDoor | None":
+    """The Slack door where a token or a secret says that there is one."""
+    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_signing_secret):
+        return None
+    from bot.slack.app import build_slack
+
+    return build_slack(desk, settings, store)
+
+
+async def _slack_checks(settings: "Settings", store: "Store") -> "Sequence[Check]":
+    """What doctor asks of Slack; one line that says how to set it up where nothing is set."""
+    from bot.usecases.desk import Desk
+    from bot.usecases.doctor import Check
+
+    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_signing_secret):
+        return [Check("slack", None, "not set up: the bot serves the local page only", "README.md, “In Slack”, takes ten minutes")]
+    from datetime import UTC, datetime
+
+    from bot.cli.desk import judged_here
+    from bot.rulebook.load import load_rulebook
+
+    desk = Desk(settings=settings, rulebook=load_rulebook, judge=judged_here, now=lambda: datetime.now(UTC), store=store)
+    door = _slack(desk, settings, store)
+    if door is None:
+        return []
+    await door.start()
+    try:
+        return await door.checks()
+    finally:
+        await door.stop()
+
+
+def _announce(settings: "Settings", place: str, slack: bool) -> None:
+    """Where it is and what to do next."""
+    print(f"oombot is running: http://{settings.host}:{settings.port}/  (history: {place})")
+    print("Paste a log there, or in another terminal: oombot diagnose vllm.log")
+    print("Slack is connected: mention the bot with a log." if slack else "Slack is off: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, “In Slack”).", flush=True)
+
+
+async def _purged_daily(desk: "Desk") -> None:
+    """Retention: evidence past its days is erased, now and every day."""
+    import asyncio
+    import logging
+
+    from bot.store.errors import StoreError
+    from bot.usecases.forget import purge
+
+    while True:
+        try:
+            await purge(desk)
+        except StoreError as error:
+            logging.getLogger(__name__).warning("the daily purge did not run: %s", error)
+        await asyncio.sleep(24 * 3600)

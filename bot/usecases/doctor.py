@@ -1,0 +1,51 @@
+"""Is this installation able to work? Each room supplies its own checks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.rulebook.load import RulebookError, load_rulebook
+from bot.store.errors import StoreError
+from bot.usecases.reply import Reply
+
+if TYPE_CHECKING:
+    from bot.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold. `ok` None: it could not be asked. `mend`: the command or click that mends it."""
+
+    name: str
+    ok: bool | None
+    says: str
+    mend: str = ""
+
+
+def checkup(checks: Iterable[Check]) -> Reply:
+    """All checks as one answer; `ok` only when none failed."""
+    rows = list(checks)
+    document = {
+        "schema": "oombot.checks/1",
+        "ok": all(check.ok is not False for check in rows),
+        "checks": [{"name": c.name, "ok": c.ok, "says": c.says, "mend": c.mend} for c in rows],
+    }
+    return Reply("checks", document)
+
+
+def check_rulebook() -> Check:
+    """Can the rules be read, and how many are there?"""
+    try:
+        book = load_rulebook()
+    except RulebookError as error:
+        return Check("rulebook", False, str(error), "mend the files it names (oombot rules check), or install oombot again")
+    return Check("rulebook", True, f"{len(book.facts)} messages, {len(book.formats)} signatures, {len(book.remedies)} changes ({book.digest[:19]}…)")
+
+
+async def check_store(store: "Store") -> Check:
+    """Does the database answer?"""
+    try:
+        state = await store.state()
+    except StoreError as error:
+        return Check("database", False, str(error), "check OOMBOT_DATABASE_URL and the owner of its folder")
+    return Check("database", True, f"{store.place}, {state.get('incidents', 0):,} incidents")

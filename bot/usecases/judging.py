@@ -1,0 +1,53 @@
+"""Judging beside the event loop: short pastes in a thread, long ones in a worker process."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any
+
+from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
+
+SHORT = 20_000
+PROCESSES = 2
+_LOG = logging.getLogger(__name__)
+
+
+def _warm() -> None:
+    """What a worker process does once: read the rulebook and compile what the first line needs."""
+    judge(load_rulebook(), [Contribution("paste", "torch.OutOfMemoryError: CUDA out of memory.")])
+
+
+def _judged(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return judge(load_rulebook(), contributions, precedents)
+
+
+class Judges:
+    """A pool of reading processes. A worker that died is replaced once; the second time the error rises to the door."""
+
+    def __init__(self, processes: int = PROCESSES) -> None:
+        self._processes = processes
+        self._pool = self._fresh()
+
+    def _fresh(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_warm)
+
+    async def judge(self, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The contract's diagnosis document."""
+        if sum(len(c.text or "") for c in contributions) <= SHORT:
+            return await asyncio.to_thread(_judged, contributions, precedents)
+        for attempt in (1, 2):
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._pool, _judged, tuple(contributions), tuple(precedents))
+            except BrokenProcessPool:
+                _LOG.warning("a reading process died (attempt %d)", attempt)
+                self._pool = self._fresh()
+        raise RuntimeError("the log could not be read: the reading process died twice; send a shorter part of it")
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
