@@ -140,6 +140,8 @@ def document(told: Answer) -> dict[str, Any]:
         "terms": [_term(term) for term in told.other.terms],
         "assumptions": list(told.assumptions),
         "engine_version": asked.version,
+        "model": asked.arguments.get("model"),
+        "gpu": asked.gpu.id if asked.gpu else None,
         "command": command(asked),
     }
 

@@ -25,7 +25,7 @@ ARGUMENTS = (
     Argument("enable_expert_parallel", "switch", ("ep",), "spread experts over the ranks"),
     Argument("max_model_len", "tokens", ("len", "ctx", "context"), "longest request in tokens (128k and auto are understood)"),
     Argument("max_num_seqs", "count", ("seqs", "requests", "concurrency"), "requests that may run at once"),
-    Argument("max_num_batched_tokens", "tokens", ("batched", "batch"), "tokens of one batch"),
+    Argument("max_num_batched_tokens", "tokens", ("batched",), "tokens of one batch"),
     Argument("gpu_memory_utilization", "fraction", ("utilization", "util"), "fraction of the card that the engine may use"),
     Argument("kv_cache_dtype", "text", ("kv",), "type of the KV cache: auto, fp8, …, whatever that version takes"),
     Argument("block_size", "count", ("block",), "tokens of one cache block"),

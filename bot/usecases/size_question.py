@@ -113,7 +113,7 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
 
 
 def _assumptions(question: Mapping[str, Any], shape: ModelShape) -> tuple[str, ...]:
-    asked = str(question.get("kv_cache_dtype") or "auto")
+    asked, assumed = str(question.get("kv_cache_dtype") or "auto"), tuple(question.get("assumed") or ())
     if asked == "auto" and shape.kv_dtype:
-        return (f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that",)
-    return ()
+        return (*assumed, f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that")
+    return assumed

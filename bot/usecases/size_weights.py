@@ -1,9 +1,9 @@
 """Weights per rank: what the question gives, else what config.json implies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.budget.weights import Weights
-from bot.domain.tensors import TensorGrid, Unplaceable
+from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.quantization_config import UnknownQuantization
 from bot.reading.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
@@ -41,4 +41,10 @@ def _from_config(asked: Asked) -> Weights:
         dtype=str(given.get("dtype") or "auto"),
         quantization=given.get("quantization"),
         hf_quant_config=given.get("hf_quant_config"),
+        tensors=_headers(given.get("tensors")),
     )
+
+
+def _headers(told: object) -> Mapping[str, StoredTensor] | None:
+    """The checkpoint's headers where a door found them; a batch line may hold anything under that name."""
+    return told if isinstance(told, Mapping) and all(isinstance(one, StoredTensor) for one in told.values()) else None

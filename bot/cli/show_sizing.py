@@ -1,0 +1,154 @@
+"""A sizing answer as it stands in a terminal: the sentence first, then the budget, then what to run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bot.cli.terminal import bold, table, wrapped
+from bot.domain.size import gib
+
+Document = Mapping[str, Any]
+
+
+def sizing_text(document: Document) -> str:
+    """Everything that a person needs of the answer; --json has all of it."""
+    return "\n".join(_parts(document))
+
+
+def _parts(document: Document) -> Iterator[str]:
+    beside = document.get("side_by_side")
+    if beside:
+        yield from _side_by_side(beside)
+        return
+    yield bold(_verdict(document))
+    yield wrapped(_sentence(str(document["why"])))
+    yield from _corrections(document)
+    yield from _ranks(document)
+    yield from _cache(document)
+    yield from _terms(document)
+    yield from _ways(document)
+    yield from _assumptions(document)
+    yield f"\n{bold('Run')}\n    {document['command']}"
+
+
+def _verdict(document: Document) -> str:
+    what = " on ".join(str(document[key]) for key in ("model", "gpu") if document.get(key))
+    answer = {True: "It fits", False: "It does not fit", None: "Open"}[document["fits"]]
+    return f"{answer}: {what or 'this model'}, vLLM {document['engine_version']}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _corrections(document: Document) -> Iterator[str]:
+    for said in document.get("corrections") or ():
+        yield wrapped(said + ".", first="  note: ", indent="        ")
+
+
+def _ranks(document: Document) -> Iterator[str]:
+    """One row for ranks that are alike."""
+    columns = ("total_bytes", "budget_bytes", "weights_bytes", "other_bytes", "kv_pool_bytes", "outside_budget_bytes")
+    rows: list[Sequence[str]] = [("", "device", "budget", "weights", "other", "KV pool", "outside")]
+    groups: list[tuple[list[int], Sequence[int | None]]] = []
+    for rank in document["ranks"]:
+        figures: Sequence[int | None] = [rank[name] for name in columns]
+        if groups and groups[-1][1] == figures:
+            groups[-1][0].append(rank["rank"])
+        else:
+            groups.append(([rank["rank"]], figures))
+    for numbers, figures in groups:
+        name = f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {numbers[0]} to {numbers[-1]}"
+        limits = " *" if len(groups) > 1 and document["limiting_rank"] in numbers else ""
+        rows.append((name + limits, *("not known" if value is None else gib(value) for value in figures)))
+    yield f"\n{bold('Budget')}"
+    yield table(rows, right=(1, 2, 3, 4, 5, 6))
+    spread = document.get("range")
+    if spread:
+        low, high = spread["kv_pool_bytes"]
+        yield wrapped(f"Other consumption is estimated: the pool lies between {gib(low)} and {gib(high)}.")
+    if len(groups) > 1 and document["limiting_rank"] is not None:
+        yield "  * limits the whole replica"
+
+
+def _cache(document: Document) -> Iterator[str]:
+    kv, demand = document["kv"], document["demand"]
+    rows = [("one full request", gib(kv["request_bytes"]), f"{gib(kv['bytes_per_token'])} a token" if kv["bytes_per_token"] else "")]
+    if kv["max_concurrency"] is not None:
+        rows.append(("full requests in the pool", f"{kv['max_concurrency']:.2f}", f"{kv['tokens']:,} tokens as this version prints them"))
+        rows.append(("blocks", f"{kv['num_blocks']:,}", f"of {kv['block_size']:,} tokens"))
+    if kv["longest_context"] is not None:
+        rows.append(("longest single request", f"{kv['longest_context']:,}", "tokens, the model's own limit aside"))
+    yield f"\n{bold('KV cache')}, per rank"
+    yield table(rows, right=(1,))
+    yield wrapped(
+        f"Demand, not a reservation: {demand['requests']:,} permitted requests at full length would take "
+        f"{gib(demand['bytes_per_rank'])} a rank; the engine allocates the pool and lets the rest wait."
+    )
+
+
+def _terms(document: Document) -> Iterator[str]:
+    estimated = [term for term in document["terms"] if "range" in term]
+    if not estimated:
+        return
+    yield f"\n{bold('Estimated')}, per rank (--other-bytes overrides; --json has each formula)"
+    rows = []
+    for term in estimated:
+        low, high = term["range"]
+        rows.append(
+            (term["name"], gib(term["bytes"]), f"{gib(low)} to {gib(high)}", "" if term["inside_budget"] else "on top of the budget")
+        )
+    yield table(rows, right=(1,))
+
+
+def _ways(document: Document) -> Iterator[str]:
+    ways, room = document.get("ways") or [], document.get("room") or []
+    if ways:
+        yield f"\n{bold('What would make it fit')}, cheapest first"
+        for way in ways:
+            yield wrapped(f"{way['says']}. {_sentence(way['costs'])}", first="  - ", indent="    ")
+    elif document["fits"] is False:
+        yield "\n  No single change that was tried makes it fit."
+    for said in room:
+        yield wrapped(_sentence(said))
+
+
+def _assumptions(document: Document) -> Iterator[str]:
+    if document["assumptions"]:
+        yield f"\n{bold('Assumed')}"
+        yield from (wrapped(said, first="  - ", indent="    ") for said in document["assumptions"])
+
+
+def _side_by_side(beside: Document) -> Iterator[str]:
+    answers: Sequence[Document] = beside["answers"]
+    yield bold(_sentence(beside["says"]))
+    rows = [("", *(str(answer["of"]) for answer in answers))]
+    rows += [(label, *(_cell(answer, label) for answer in answers)) for label in _CELLS]
+    yield table(rows, right=range(1, len(answers) + 1))
+    yield f"\n{bold('Why')}"
+    yield from (
+        wrapped(reason, first="  - ", indent="    ") for reason in beside["reasons"] or ["nothing that these answers rest on differs"]
+    )
+    yield f"\n{bold('Run')}"
+    yield from (f"    {command}" for command in dict.fromkeys(answer["command"] for answer in answers))
+
+
+_CELLS = ("fits", "KV pool", "one full request", "full requests", "longest context", "KV pool from", "KV pool to")
+
+
+def _cell(answer: Document, label: str) -> str:
+    rank, kv = answer["ranks"][answer["limiting_rank"] or 0], answer["kv"]
+    low, high = (answer.get("range") or {}).get("kv_pool_bytes") or (None, None)
+    value = {
+        "fits": {True: "yes", False: "no", None: "open"}[answer["fits"]],
+        "KV pool": _gib(rank["kv_pool_bytes"]),
+        "one full request": gib(kv["request_bytes"]),
+        "full requests": "–" if kv["max_concurrency"] is None else f"{kv['max_concurrency']:.2f}",
+        "longest context": "–" if kv["longest_context"] is None else f"{kv['longest_context']:,}",
+        "KV pool from": _gib(low),
+        "KV pool to": _gib(high),
+    }
+    return value[label]
+
+
+def _gib(value: int | None) -> str:
+    return "–" if value is None else gib(value)

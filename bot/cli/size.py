@@ -1,0 +1,156 @@
+"""`oombot size`: a model, cards and flags in; whether it fits, the budget of every rank and the command out."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from bot.settings import Settings
+from bot.usecases.reply import Reply, Unusable
+from bot.usecases.size_arguments import ARGUMENTS, Argument, value_of
+
+_EXAMPLES = """examples:
+  oombot size llama-3.3-70b on 4xH100 128k fp8 kv
+  oombot size Qwen/Qwen3-32B --gpu H100 --tp 2 --max-model-len 32768
+  oombot size --config config.json --gpu A100-80GB,H200,B200 --tp 4
+  oombot size gemma-3-27b --gpu H100 --engine-version 0.25.0 --engine-version 0.26.0"""
+
+
+def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its options: every engine argument by its own name and by a short one."""
+    parser = table.add_parser(
+        "size",
+        help="will it start, how large is the KV pool, how many full requests",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", nargs="*", metavar="MODEL | words", help="owner/name, a folder, a well-known name, or a question in words")
+    parser.add_argument("--config", metavar="FILE", help="a config.json, or the folder that holds it")
+    parser.add_argument("--batch", metavar="FILE", help="JSON Lines in, one answer line each; - for standard input")
+    parser.add_argument("--json", action="store_true", help="the contract's JSON and nothing else")
+    for argument in ARGUMENTS:
+        _add(parser, argument)
+
+
+def _add(parser: argparse.ArgumentParser, argument: Argument) -> None:
+    flags = ["--" + name.replace("_", "-") for name in (argument.name, *argument.short)]
+    if argument.kind == "switch":
+        parser.add_argument(*flags, dest=argument.name, action=argparse.BooleanOptionalAction, default=None, help=argument.help)
+        return
+    repeats = "append" if argument.name == "engine_version" else "store"
+    parser.add_argument(
+        *flags, dest=argument.name, action=repeats, type=_typed(argument), metavar=_METAVARS[argument.kind], help=argument.help
+    )
+
+
+_METAVARS = {"count": "N", "tokens": "TOKENS", "fraction": "F", "bytes": "BYTES", "text": "NAME"}
+
+
+def _typed(argument: Argument) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return value_of(argument, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """0 for every answer, also when it does not fit; 2 (Unusable) when the question cannot be answered."""
+    if options.batch:
+        return _batch(options)
+    from bot.cli.terminal import put
+
+    reply = _answer(options, settings)
+    if options.json:
+        put(reply, True, "")
+    else:
+        from bot.cli.show_sizing import sizing_text
+
+        put(reply, False, sizing_text(reply.document))
+    return 0
+
+
+def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.usecases.size import size
+    from bot.usecases.size_ask import on_hub, with_model
+    from bot.usecases.size_question import load_sizing
+
+    rules = load_sizing()
+    question, corrections = _question(options)
+    question |= _flags(options)
+    local = _local(options, question)
+    if local is not None:
+        question = {**question, **local}
+    question = with_model(question, on_hub(settings), names_first=len(options.model) > 1)
+    reply = size(rules, question)
+    return Reply(reply.kind, {**reply.document, **({"corrections": corrections} if corrections else {})}, reply.warning)
+
+
+def _question(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """One word is a model; several are a question in words."""
+    if not options.model:
+        return {}, []
+    if len(options.model) == 1 and " " not in options.model[0].strip():
+        return {"model": options.model[0]}, []
+    from bot.usecases.size_question import load_sizing
+    from bot.usecases.size_words import read_words
+
+    question, corrections = read_words(load_sizing(), " ".join(options.model))
+    return question, list(corrections)
+
+
+def _flags(options: argparse.Namespace) -> dict[str, Any]:
+    """What the flags say; they win over words. One --engine-version is one, several are compared."""
+    given = {argument.name: getattr(options, argument.name) for argument in ARGUMENTS}
+    versions = given.pop("engine_version")
+    said = {name: value for name, value in given.items() if value is not None}
+    return said | ({"engine_version": versions[0] if len(versions) == 1 else versions} if versions else {})
+
+
+def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str, Any] | None:
+    """config.json (and headers) from a file or folder of this machine, None when the question names none."""
+    from bot.hub.error import HubError
+    from bot.hub.folder import read_folder, read_json
+
+    path = Path(options.config) if options.config else Path(str(question.get("model") or ""))
+    if not options.config and not (question.get("model") and path.is_dir()):
+        return None
+    try:
+        if path.is_dir():
+            found = read_folder(path)
+            beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
+            return {"config": found.config, "model": str(path), **{k: v for k, v in beside.items() if v is not None}}
+        config = {"config": read_json(path, str(path))}
+        return config if question.get("model") else {**config, "model": str(path.parent if path.name == "config.json" else path)}
+    except FileNotFoundError:
+        raise Unusable(f"{path}: there is no such file. Give the model's config.json, or the folder that holds it.") from None
+    except (HubError, UnicodeDecodeError) as error:
+        raise Unusable(f"{path}: {error}") from None
+
+
+def _batch(options: argparse.Namespace) -> int:
+    from bot.usecases.size import size_batch
+    from bot.usecases.size_question import load_sizing
+
+    with _lines(options.batch) as lines:
+        for answer in size_batch(load_sizing(), lines):
+            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return 0
+
+
+@contextmanager
+def _lines(name: str) -> Iterator[IO[str]]:
+    if name == "-":
+        yield sys.stdin
+        return
+    try:
+        with Path(name).open(encoding="utf-8") as file:
+            yield file
+    except FileNotFoundError:
+        raise Unusable(f"{name}: there is no such file. Give JSON Lines, or - for standard input.") from None

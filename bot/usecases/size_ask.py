@@ -1,0 +1,80 @@
+"""A sizing question as doors ask it: in words or as arguments, with the model found by name, on the hub, or in its cache."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.domain.tensors import Checkpoint
+from bot.hub.error import HubError
+from bot.rulebook.model_names import NamedModel, load_model_names
+from bot.settings import Settings, data_folder
+from bot.usecases.desk import Desk
+from bot.usecases.reply import Reply, Unusable
+from bot.usecases.size import size
+from bot.usecases.size_question import load_sizing
+from bot.usecases.size_words import read_words
+
+Find = Callable[[str], Checkpoint]
+"""A model's id -> its files without the weights. Blocks; HubError when they cannot be had."""
+
+
+async def size_words(desk: Desk, words: str) -> Reply:
+    """The answer to a question in words; `corrections` says how it was read. Raises Unusable with a sentence when there is none."""
+    question, corrections = read_words(load_sizing(), words)
+    if not question.get("model"):
+        said = f" ({'; '.join(corrections)})" if corrections else ""
+        raise Unusable(f"Which model? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv{said}")
+    document = await asyncio.to_thread(_sized, desk.settings, question, True)
+    return Reply("sizing", {**document, "corrections": list(corrections)})
+
+
+async def size_arguments(desk: Desk, question: Mapping[str, Any]) -> Reply:
+    """The answer to a question in engine arguments, `model` or `config` among them."""
+    return Reply("sizing", await asyncio.to_thread(_sized, desk.settings, question, False))
+
+
+def _sized(settings: Settings, question: Mapping[str, Any], names_first: bool) -> dict[str, Any]:
+    return dict(size(load_sizing(), with_model(question, on_hub(settings), names_first=names_first)).document)
+
+
+def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = False) -> dict[str, Any]:
+    """The question with its model's config.json (and tensor headers) in it; a config that is given stays.
+
+    A name that the rulebook knows is answered from there when `names_first`, or when the hub has no answer. Raises Unusable.
+    """
+    model = question.get("model")
+    if question.get("config") is not None:
+        return dict(question)
+    if not model:
+        raise Unusable("There is no model in the question: name one, as owner/name or as in llama-3.3-70b, or give its config.json")
+    named = load_model_names().find(str(model))
+    if named is not None and (names_first or "/" not in str(model)):
+        return _from_rulebook(question, named)
+    try:
+        return _from_checkpoint(question, find(str(model)))
+    except HubError as error:
+        if named is not None:
+            return _from_rulebook(question, named)
+        near = load_model_names().nearest(str(model))
+        raise Unusable(f"{error}{f'. Did you mean {near}?' if near else ''}") from error
+
+
+def _from_rulebook(question: Mapping[str, Any], named: NamedModel) -> dict[str, Any]:
+    said = f"the model is {named.id} as the rulebook knows it ({named.source})"
+    return {**question, "model": named.id, "config": named.config, "assumed": [*question.get("assumed", ()), said]}
+
+
+def _from_checkpoint(question: Mapping[str, Any], found: Checkpoint) -> dict[str, Any]:
+    where = f"{found.where}, revision {found.revision}" if found.revision else found.where
+    beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
+    said = f"the model is {found.name} from the {where}"
+    more = {name: value for name, value in beside.items() if value is not None and question.get(name) is None}
+    return {**question, **more, "config": found.config, "assumed": [*question.get("assumed", ()), said]}
+
+
+def on_hub(settings: Settings) -> Find:
+    """The hub that the settings name, with its headers kept in the user's data folder."""
+    from bot.hub.hub import Hub
+
+    offline = str(settings.hf_hub_offline or "").lower() in {"1", "true", "yes", "on"}
+    return Hub(settings.hf_endpoint, settings.hf_token, offline, headers=data_folder() / "headers").checkpoint

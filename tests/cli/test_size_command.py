@@ -1,0 +1,158 @@
+"""`oombot size` on the command line, offline."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.main import run
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
+    "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    return str(path)
+
+
+def answered(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["size", *arguments, "--json"]) == 0
+    out = capsys.readouterr()
+    assert out.err == ""
+    return dict(json.loads(out.out))
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["size", *arguments]) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    return out.err
+
+
+def test_a_question_without_a_model_says_what_to_write(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "There is no model in the question" in refused(capsys, "--gpu", "H100")
+
+
+def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "absent.json: there is no such file" in refused(capsys, "--config", "absent.json", "--gpu", "H100")
+    assert "absent.jsonl: there is no such file" in refused(capsys, "--batch", "absent.jsonl")
+
+
+def test_a_file_that_is_no_config_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    assert "is not JSON" in refused(capsys, "--config", "config.json", "--gpu", "H100")
+
+
+def test_a_model_that_nobody_has_is_refused_with_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "Qwen/Qwen3-8C", "--gpu", "H100")
+    assert "Did you mean Qwen/Qwen3-8B?" in said or "Did you mean qwen3-8b?" in said or "Did you mean Qwen3-8B?" in said
+
+
+def test_a_shared_card_name_is_asked_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "say which: A100-40GB" in refused(capsys, "qwen3-8b", "--gpu", "A100")
+
+
+def test_a_value_in_the_wrong_form_names_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run(["size", "qwen3-8b", "--gpu", "H100", "--tp", "many"])
+    assert stopped.value.code == 2
+    assert "tensor_parallel_size is 'many'; it takes a whole number" in capsys.readouterr().err
+
+
+def test_the_article_by_flags_gives_its_pool_to_the_byte(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    document = answered(
+        capsys, "--config", config, "--gpu-memory-bytes", "80GB", "--tp", "4", "--checkpoint-bytes", "70GB", "--other-bytes", "10GB",
+        "--utilization", "0.92", "--max-model-len", "131072", "--max-num-seqs", "256",
+    )  # fmt: skip
+    rank = document["ranks"][0]
+    assert [rank[name] for name in ("budget_bytes", "weights_bytes", "kv_pool_bytes", "outside_budget_bytes")] == [
+        73_600_000_000, 17_500_000_000, 46_100_000_000, 6_400_000_000,
+    ]  # fmt: skip
+    assert document["kv"]["request_bytes"] == 10_737_418_240
+    assert document["kv"]["full_requests"] == 4
+    assert document["demand"] == {
+        "requests": 256, "bytes_per_rank": 256 * 10_737_418_240, "bytes_all_ranks": 4 * 256 * 10_737_418_240, "reserved_at_startup": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", [
+    ["--tp", "2", "--len", "32k", "--util", "0.9", "--kv", "fp8", "--seqs", "64", "--batched", "8k", "--version", "0.26.0"],
+    ["--tensor-parallel-size", "2", "--max-model-len", "32768", "--gpu-memory-utilization", "90%", "--kv-cache-dtype", "fp8", "--max-num-seqs", "64",
+     "--max-num-batched-tokens", "8192", "--engine-version", "0.26.0"],
+])  # fmt: skip
+def test_short_and_long_names_ask_the_same(capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
+    document = answered(capsys, "qwen3-8b", "--gpu", "H100", *flags)
+    assert document["engine_version"] == "0.26.0"
+    assert document["command"] == (
+        "vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2 --max-model-len 32768 --max-num-seqs 64 --max-num-batched-tokens 8192 "
+        "--gpu-memory-utilization 0.9 --kv-cache-dtype fp8"
+    )
+
+
+def test_words_and_flags_together_let_the_flags_win(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answered(capsys, "llama-3.3-70b", "on", "4xH100", "128k", "fubar", "--max-model-len", "8192")
+    assert "--max-model-len 8192" in document["command"]
+    assert document["corrections"] == ["'fubar' was not understood and is left out"]
+
+
+def test_a_folder_is_read_as_the_model(capsys: pytest.CaptureFixture[str], config: str, tmp_path: Path) -> None:
+    document = answered(capsys, str(tmp_path), "--gpu", "H100", "--tp", "4")
+    assert document["fits"] is True
+    assert document["command"].startswith(f"vllm serve {tmp_path} --tensor-parallel-size 4")
+
+
+def test_a_known_hub_id_works_without_the_hub_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answered(capsys, "Qwen/Qwen3-8B", "--gpu", "H100")
+    assert any("as the rulebook knows it" in said for said in document["assumptions"])
+
+
+def test_what_does_not_fit_is_an_answer_with_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "llama-3.3-70b", "2xH100", "128k"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("It does not fit: meta-llama/Llama-3.3-70B-Instruct on H100-80GB")
+    assert "What would make it fit, cheapest first" in text
+    assert "Demand, not a reservation" in text
+    assert "\nRun\n    vllm serve meta-llama/Llama-3.3-70B-Instruct" in text
+
+
+def test_two_versions_and_several_cards_stand_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "gemma-3-27b", "--gpu", "H100", "--engine-version", "0.25.0", "--engine-version", "0.26.0"]) == 0
+    assert "0.25.0 fits" in capsys.readouterr().out
+    assert run(["size", "qwen3-8b", "--gpu", "RTX 4090,H200"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[1].split() == ["RTX", "4090", "H200"]
+    assert "Why" in text
+
+
+def test_a_batch_answers_every_line_and_goes_on_after_a_refusal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = [{"id": 1, "config": LLAMA, "gpu": "H100", "tensor_parallel_size": 4}, {"id": 2, "config": LLAMA, "tensor_parallel_size": 7}, {"id": 3}]
+    (tmp_path / "fleet.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "nonsense\n")
+    assert run(["size", "--batch", "fleet.jsonl", "--json"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, 2, 3, None]
+    assert answers[0]["fits"] is True
+    assert [answer.get("refused_by") for answer in answers[1:]] == ["engine", "oombot", "oombot"]
+
+
+def test_building_the_parser_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, argparse, bot.cli.size; bot.cli.size.add_parser(argparse.ArgumentParser().add_subparsers());"
+        "sys.exit(any(name in sys.modules for name in ('PIL', 'huggingface_hub', 'msgspec', 'sqlalchemy', 'bot.usecases.size')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
