@@ -64,11 +64,12 @@ def ceil_div(value: int, by: int) -> int:
 
 def entry_bytes(heads: Heads, settings: CacheSettings, *, plain: bool = False) -> int:
     """Bytes of one token's key and value for one head; `plain`: in the model's own type, whatever --kv-cache-dtype says."""
+    value_dim = max(heads.key_dim, heads.value_dim) if settings.pads_values else heads.value_dim
     if plain:
-        return (heads.key_dim + heads.value_dim) * settings.model_bytes
+        return (heads.key_dim + value_dim) * settings.model_bytes
     kv = settings.kv
     key = ceil(heads.key_dim * kv.key_bits / 8) + kv.key_extra
-    return key + ceil(heads.value_dim * kv.value_bits / 8) + kv.value_extra
+    return key + ceil(value_dim * kv.value_bits / 8) + kv.value_extra
 
 
 def page_of(cache: Cache, tp: int, settings: CacheSettings, *, plain: bool = False) -> Page:

@@ -33,7 +33,7 @@ class PlannerRules:
     of so many tokens. `states_follow_block`: a block that holds a state is a multiple of --block-size, not of the kernel's least block.
     `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`: layers that read another layer's cache have
     none of their own. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch
-    is prepared while one runs.
+    is prepared while one runs. `pads_values`: values narrower than keys are kept as wide as keys.
     """
 
     in_flight: Literal["batch", "batches"]
@@ -49,6 +49,7 @@ class PlannerRules:
     latent_state_multiple: int
     shares_kv: bool
     pads_pages: bool
+    pads_values: bool
     async_scheduling: bool
     utilization: float
     block_size: int

@@ -27,7 +27,7 @@ class CacheSettings:
 
     `states`: which recurrent states a request keeps: the running one, that and the newest aligned one, or one per block.
     `checkpoint_states`: kinds of state of which aligned caching keeps one more. `packed_latents`: MLA entries are kept as FP8 with
-    their scales inside. Element sizes are in bytes.
+    their scales inside. `pads_values`: values are kept as wide as keys. Element sizes are in bytes.
     """
 
     max_model_len: int
@@ -43,6 +43,7 @@ class CacheSettings:
     blocks_override: int | None = None
     encoder_tokens: int = 0
     draft_tokens: int = 0
+    pads_values: bool = False
     checkpoint_states: tuple[str, ...] = ()
 
 

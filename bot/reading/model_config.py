@@ -83,7 +83,8 @@ def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mappin
     if not family.traits.language:
         return family, architecture or family.architectures[0], text
     inner = _family(text, models)
-    return inner, architecture or inner.architectures[0], text
+    silent = family.traits.silent.get(str(text.get("model_type")), {})
+    return inner, architecture or inner.architectures[0], {**silent, **text}
 
 
 def _family(config: Mapping[str, Any], models: Models) -> Family:

@@ -10,21 +10,21 @@ def kv_dtype_of(raw: Mapping[str, Any], text: Mapping[str, Any], beside: Mapping
     `beside`: hf_quant_config.json, read when config.json itself names no quantization.
     Source: vllm/utils/torch_utils.py get_kv_cache_quant_algo_string.
     """
-    inline = raw.get("quantization_config") or text.get("quantization_config")
-    quantization = inline or beside or {}
-    if not (inline is None or _from_modelopt(quantization)):
+    quantization = raw.get("quantization_config") or text.get("quantization_config") or beside or {}
+    if not _from_modelopt(quantization):
         return None
     inner = quantization.get("quantization")
     places = [inner, quantization] if isinstance(inner, Mapping) else [quantization]
     said = [place.get(key) for key in ("kv_cache_scheme", "kv_cache_quant_algo") for place in places]
     asked = next((value for value in said if value), None)
     if isinstance(asked, Mapping):
-        return "fp8_e4m3" if asked.get("num_bits") == 8 and asked.get("type") == "float" else None
+        return "fp8_e4m3" if asked.get("dynamic") is False and asked.get("num_bits") == 8 and asked.get("type") == "float" else None
     return {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}.get(str(asked).lower())
 
 
 def _from_modelopt(quantization: Mapping[str, Any]) -> bool:
-    producer = quantization.get("producer")
+    """Whether the engine takes these settings for ModelOpt's: by method, or by producer where the settings are nested."""
+    producer, inner = quantization.get("producer"), quantization.get("quantization")
     named = isinstance(producer, Mapping) and producer.get("name") == "modelopt"
-    method = str(quantization.get("quant_method") or "")
-    return method.startswith("modelopt") or (named and not method)
+    nested = isinstance(inner, Mapping) and inner.get("quant_algo") is not None
+    return str(quantization.get("quant_method") or "").startswith("modelopt") or (named and nested)

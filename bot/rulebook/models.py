@@ -108,7 +108,8 @@ class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the engine does with a family beyond its caches.
 
-    `inside`: keys under which the language model's own config stands. `language`: that config is another family's.
+    `inside`: keys under which the language model's own config stands. `language`: that config is another family's. `silent`: what such a
+    config leaves out, by its model_type.
     `packed`: pages of several sizes lie side by side. `pipeline`: whether the engine's class supports pipeline parallelism.
     `pads_vocabulary`: rows to which the vocabulary is padded before it is split; 0 when it is not split.
     `block`: tokens per block when its kernel fixes one. `sparse`: an indexer picks the tokens. `kv_dtype`: how `auto` keeps its KV cache.
@@ -117,6 +118,7 @@ class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     inside: tuple[str, ...] = ("text_config", "llm_config", "language_config")
     language: bool = False
+    silent: dict[str, dict[str, int]] = {}
     packed: bool = False
     pipeline: bool = True
     pads_vocabulary: int = 64

@@ -59,6 +59,14 @@ class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compute: list[str] = []
 
 
+class SparseFp8(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """CUDA capabilities whose kernel keeps sparse latents as plain FP8; on others the scales are kept inside."""
+
+    vllm: str
+    plain: list[str]
+    source: str
+
+
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -66,6 +74,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule: list[Rule]
     batch: list[Batch]
     kv_dtype: list[KvKind]
+    sparse_fp8: list[SparseFp8]
     block: list[Block]
 
 
@@ -108,6 +117,10 @@ class Planning:
                 return one.tokens
         return None
 
+    def packs_sparse(self, compute: str, version: str) -> bool:
+        """Whether sparse latents in FP8 are kept with their scales inside on cards of that CUDA capability."""
+        return not any(compute in one.plain for one in self.file.sparse_fp8 if holds(one.vllm, version))
+
 
 @lru_cache(maxsize=4)
 def load_planning(folder: Path) -> Planning:
@@ -139,7 +152,7 @@ def release(version: str) -> str:
 
 
 def _problems(file: File) -> list[str]:
-    ranged: list[Rule | Batch | KvKind | Block] = [*file.rule, *file.batch, *file.kv_dtype, *file.block]
+    ranged: list[Rule | Batch | KvKind | SparseFp8 | Block] = [*file.rule, *file.batch, *file.kv_dtype, *file.sparse_fp8, *file.block]
     ranges = [one.vllm for one in ranged]
     broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not _is_range(spec)]
     if broken:

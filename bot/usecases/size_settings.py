@@ -30,6 +30,11 @@ class Engine:
     device: str
     total: int | None
 
+    @property
+    def packs_sparse(self) -> bool:
+        """Whether sparse latents in FP8 are kept with their scales inside."""
+        return self.planning.packs_sparse(self.compute, self.version)
+
 
 def model_length(question: Mapping[str, Any], shape: ModelShape) -> int:
     """The context that one request may have; what the model allows when it is not given or to be fitted."""
@@ -71,10 +76,11 @@ def cache_settings(
         state_bytes=ELEMENTS.get(_state_dtype(question, shape), width),
         states=_states(shape, rules, prefix_caching),
         checkpoint_states=rules.checkpoint_states,
-        packed_latents=shape.packed or (shape.sparse and kv.name.startswith("fp8")),
+        packed_latents=shape.packed or (shape.sparse and kv.name.startswith("fp8") and engine.packs_sparse),
         hybrid_manager=not flag(question, "disable_hybrid_kv_cache_manager", False),
         blocks_override=integer(question, "num_gpu_blocks_override"),
         encoder_tokens=max(shape.encoder_tokens, tokens),
+        pads_values=rules.pads_values,
     )
     if not shape.hybrid:
         return settings

@@ -37,6 +37,7 @@ def test_each_kv_cache_type_has_its_bytes_of_elements_and_scales(kv: KvDtype, bl
 
 def test_keys_and_values_may_differ_in_width() -> None:
     assert size(Heads(4, 192, 128)) == 16 * 4 * 320 * 2
+    assert size(Heads(4, 192, 128), settings=replace(SETTINGS, pads_values=True)) == 16 * 4 * 384 * 2
 
 
 def test_latents_are_the_same_on_every_rank() -> None:

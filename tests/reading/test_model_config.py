@@ -32,12 +32,12 @@ def test_an_unknown_architecture_is_named() -> None:
 
 
 def test_a_file_that_is_no_models_config_is_said_to_be_none() -> None:
-    with pytest.raises(UnknownArchitecture, match="config.json names neither `architectures` nor a known `model_type`"):
+    with pytest.raises(UnknownArchitecture, match=r"config\.json names neither `architectures` nor a known `model_type`"):
         read_shape({"hidden_size": 1}, MODELS)
 
 
 def test_a_missing_field_that_decides_is_named() -> None:
-    with pytest.raises(Missing, match="config.json of LlamaForCausalLM does not say its layers: none of num_hidden_layers"):
+    with pytest.raises(Missing, match=r"config\.json of LlamaForCausalLM does not say its layers: none of num_hidden_layers"):
         read("LlamaForCausalLM", **{k: v for k, v in DENSE.items() if k != "num_hidden_layers"})
 
 
@@ -180,7 +180,8 @@ def test_a_stated_length_wins_and_none_is_no_limit() -> None:
 
 
 @pytest.mark.parametrize(("inline", "beside", "kept"), [
-    (None, {"producer": {"name": "modelopt"}, "quantization": {"kv_cache_quant_algo": "FP8"}}, "fp8_e4m3"),
+    (None, {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}, "fp8_e4m3"),
+    ({"producer": {"name": "modelopt"}, "quant_algo": "FP8", "kv_cache_scheme": "FP8"}, None, None),
     ({"quant_method": "modelopt", "kv_cache_scheme": {"dynamic": False, "num_bits": 8, "type": "float"}}, None, "fp8_e4m3"),
     ({"quant_method": "modelopt", "kv_cache_quant_algo": "NVFP4"}, None, "nvfp4"),
     ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, {"quantization": {"kv_cache_quant_algo": "FP8"}}, None),

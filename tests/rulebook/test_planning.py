@@ -63,7 +63,7 @@ def test_a_pre_release_or_local_build_counts_as_its_release(planning: Planning) 
 
 
 def test_no_version_is_said_to_be_none(planning: Planning) -> None:
-    with pytest.raises(UnknownVersion, match="'main' is not a vLLM version; write it as 0.33.0"):
+    with pytest.raises(UnknownVersion, match=r"'main' is not a vLLM version; write it as 0\.33\.0"):
         planning.rules("main")
 
 
