@@ -12,7 +12,7 @@ from bot.settings import Settings
 from bot.usecases.desk import Desk
 from bot.web import api, explain, front, health, history, incident, review, sign_in, sizing
 from bot.web.access import gate
-from bot.web.asks import Asks
+from bot.web.asks import Asks, all_asks
 from bot.web.door import DOOR, Door, Probe, Visible
 from bot.web.faults import tell
 from bot.web.metrics import Meters, measuring
@@ -69,7 +69,7 @@ def build_app(
     store: "Store | None",
     *,
     slack_routes: Sequence[web.RouteDef] = (),
-    asks: Asks,
+    asks: Asks | None = None,
     meters: Meters | None = None,
     visible: Visible | None = None,
     probes: Sequence[Probe] = (),
@@ -83,7 +83,10 @@ def build_app(
     meters = meters or Meters()
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
-    app[DOOR] = Door(desk, settings, store, asks, meters, environment(), signing_key(settings), visible, probes, pool, ungated)
+    secret = signing_key(settings)
+    app[DOOR] = Door(desk, settings, store, asks or all_asks(), meters, environment(), secret, visible, probes, pool, ungated)
+        desk, settings, store, asks or all_asks(), meters, environment(), signing_key(settings), visible, probes, pool, ungated
+    )
     app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app

@@ -127,6 +127,7 @@ SEARCHES = [
     _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": 50, "default": 50}),
 ]
 SIZES = [
+    _query("q", "The question in words, for example: llama-3.3-70b on 4xH100 128k fp8 kv. The other parameters are then not read."),
     _query("model", "A Hugging Face id."),
     _query("gpu", "A GPU by any of its names, for example H100-80GB."),
     _query("config", "A config.json inline, instead of a model."),

@@ -1,4 +1,4 @@
-"""The sizing form: engine arguments in, the plan and its arithmetic out; a question without a pasted config is a link."""
+"""The sizing form: words or engine arguments in, the plan and its arithmetic out; a question without a pasted config is a link."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from bot.usecases.reply import Unusable
-from bot.web.access import viewer_of
+from bot.usecases.size_arguments import BY_NAME, value_of
 from bot.web.door import door_of
 from bot.web.forms import read_form
 from bot.web.showing import go, page
@@ -22,55 +22,41 @@ COUNTS = (
     ("pipeline_parallel_size", "Pipeline parallel", "1"),
     ("data_parallel_size", "Data parallel", "1"),
     ("decode_context_parallel_size", "Decode context parallel", "1"),
-    ("max_model_len", "Longest context", "of the model"),
+    ("max_model_len", "Longest context", "128k"),
     ("max_num_seqs", "Requests at once", "of the version"),
     ("max_num_batched_tokens", "Batched tokens", "of the version"),
     ("block_size", "Block size", "of the version"),
 )
 OVERRIDES = (
     ("gpu_memory_bytes", "Device memory", "of the GPU"),
-    ("weights_bytes", "Weights per rank", "computed"),
+    ("weights_bytes", "Weights, each rank", "computed"),
     ("checkpoint_bytes", "Checkpoint, whole", "computed"),
-    ("other_bytes", "Other consumption per rank", "estimated"),
+    ("other_bytes", "Other, each rank", "estimated"),
     ("kv_cache_memory_bytes", "KV cache pool", "what is left"),
 )
-WORDS = ("model", "gpu", "kv_cache_dtype", "quantization", "engine_version")
-NUMBERS = tuple(name for name, _, _ in (*COUNTS, *OVERRIDES))
-FIELDS = (*WORDS, *NUMBERS, "gpu_memory_utilization", "enable_expert_parallel", "config")
+WORDS = ("model", "gpu", "gpu_memory_utilization", "kv_cache_dtype", "quantization", "engine_version", "enable_expert_parallel")
+ARGUMENTS = (*WORDS, *(name for name, _, _ in (*COUNTS, *OVERRIDES)))
+FIELDS = ("q", *ARGUMENTS, "config")
 
 
 def question_of(given: Mapping[str, str]) -> dict[str, Any]:
     """A form's texts as the question that sizing takes. Unusable names the field that is no number or no JSON."""
-    question: dict[str, Any] = {name: given[name].strip() for name in WORDS if given.get(name, "").strip()}
-    for name in NUMBERS:
-        if text := given.get(name, "").strip():
-            question[name] = _whole(name, text)
-    if text := given.get("gpu_memory_utilization", "").strip():
-        question["gpu_memory_utilization"] = _fraction(text)
-    if given.get("enable_expert_parallel"):
-        question["enable_expert_parallel"] = True
+    question = {name: _value(name, given[name].strip()) for name in ARGUMENTS if given.get(name, "").strip()}
     if text := given.get("config", "").strip():
         question["config"] = _config(text)
     return question
 
 
-def _whole(name: str, text: str) -> int | str:
-    if name == "max_model_len" and text in ("auto", "-1"):
+def _value(name: str, text: str) -> Any:
+    argument = BY_NAME.get(name)
+    if argument is None:  # the model's name is no engine argument
         return text
-    bare = text.replace(",", "").replace("_", "").replace(" ", "")
     try:
-        return int(bare)
-    except ValueError:
-        raise Unusable(f"{name} is “{text[:40]}”: it takes a whole number, for example 8192.") from None
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1:
-        raise Unusable(f"gpu_memory_utilization is “{text[:40]}”: it takes a number above 0 and up to 1, for example 0.92.")
+        value = value_of(argument, text[:200])
+    except ValueError as error:
+        raise Unusable(f"{error}.") from None
+    if argument.kind == "fraction" and not 0 < float(value) <= 1:
+        raise Unusable(f"{name} is {text[:40]!r}; it takes a fraction above 0 and up to 1, for example 0.92.")
     return value
 
 
@@ -121,10 +107,11 @@ async def _answered(request: web.Request, given: Mapping[str, str]) -> web.Respo
 
 
 async def answer_of(request: web.Request, given: Mapping[str, str]) -> Mapping[str, Any]:
-    """The sizing document for a form or a query. Raises Unusable."""
+    """The sizing document for a form or a query: words if there are any, else arguments. Raises Unusable."""
     door = door_of(request)
-    reply = await door.asks.size(door.desk, viewer_of(request), question_of(given))
-    return reply.document
+    if words := given.get("q", "").strip():
+        return (await door.asks.size_words(door.desk, words)).document
+    return (await door.asks.size_arguments(door.desk, question_of(given))).document
 
 
 def _template(request: web.Request) -> str:

@@ -1,39 +1,48 @@
 """The sizing page, on the real arithmetic."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from bot.usecases.reply import Reply
-from bot.usecases.size import size
-from bot.usecases.size_question import load_sizing
+from bot.usecases.size_ask import size_arguments, size_words
 from bot.web.sizing import EXAMPLE
 from tests.web.conftest import Browser, Serve, Shelf
 
 CONFIG = EXAMPLE.read_text()
 
 
-async def real(desk: Any, viewer: Any, question: Mapping[str, Any]) -> Reply:
-    return size(load_sizing(), question)
-
-
 @pytest.fixture
 async def sizer(serve: Serve, shelf: Shelf) -> Browser:
-    return await serve(asks=replace(shelf.asks(), size=real))
+    return await serve(asks=replace(shelf.asks(), size_arguments=size_arguments, size_words=size_words))
 
 
 async def test_what_is_no_number_is_named(sizer: Browser) -> None:
     text = await sizer.text("/size?model=x&tensor_parallel_size=four", status=400)
-    assert "tensor_parallel_size is “four”: it takes a whole number" in text
+    assert "tensor_parallel_size is &#39;four&#39;; it takes a whole number" in text
     assert 'value="four"' in text, "what was typed is still in its field"
 
 
 @pytest.mark.parametrize("value", ["1.5", "0", "-1", "nan", "lots"])
 async def test_a_utilization_that_cannot_be_is_named(sizer: Browser, value: str) -> None:
     assert "gpu_memory_utilization is" in await sizer.text(f"/size?model=x&gpu_memory_utilization={value}", status=400)
+
+
+async def test_a_question_in_words_is_answered_and_says_how_it_was_read(sizer: Browser) -> None:
+    text = await sizer.text("/size?q=llama-3.3-70b+on+4xH100+128k+fp8+kv+pleese")
+    assert "each of 4 ranks" in text
+    assert "--tensor-parallel-size 4" in text
+    assert "pleese" in text[text.index('id="answer"') :]
+
+
+async def test_words_that_name_no_model_are_answered_with_an_example(sizer: Browser) -> None:
+    assert "Write for example" in await sizer.text("/size?q=does+it+fit", status=400)
+
+
+async def test_what_does_not_fit_comes_with_what_would(sizer: Browser) -> None:
+    text = await sizer.text("/size?q=llama-3.3-70b+on+1xH100+8k")
+    assert "It does not fit" in text
+    assert "What would fit" in text
 
 
 async def test_a_question_without_a_config_is_refused_in_a_sentence(sizer: Browser) -> None:
