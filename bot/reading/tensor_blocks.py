@@ -230,7 +230,7 @@ def mamba2(f: Fields) -> Modules:
     bias = bool(f.raw("use_bias", f.raw("mamba_proj_bias", False)))
     at = f.rule("mamba_name", "mixer") + "."
     inner = Part(heads, dim)
-    group = Part(groups, state, "heads")
+    group = Part(groups, state, "heads" if groups == 1 else "split")
     return (
         column((at + "in_proj",), hidden, inner, inner, group, group, Part(heads), bias=bias),
         Plain((inner, whole(kernel + 1))),
