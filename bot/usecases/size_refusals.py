@@ -33,7 +33,7 @@ def _refusals(asked: Asked) -> Iterable[str]:
 def _cache_refusals(shape: ModelShape, tp: int) -> Iterable[str]:
     for cache in shape.caches:
         match cache:
-            case Heads(kv_heads=heads) if (heads % tp if heads >= tp else tp % heads):
+            case Heads(kv_heads=heads) if heads % tp if heads >= tp else tp % heads:
                 yield f"{heads} KV heads and tensor parallel size {tp}: one must divide the other"
             case Mamba2(groups=groups) if groups % tp and groups != 1:
                 yield f"{groups} state groups are not divisible by tensor parallel size {tp}; only a single group may be copied"

@@ -53,9 +53,16 @@ def test_a_broken_range_is_found(tmp_path: Path) -> None:
     ("0.29.0", "batches", True, "concurrency", 0.92),
     ("0.33.0", "batches", True, "concurrency", 0.92),
 ])  # fmt: skip
-def test_what_changed_between_versions(planning: Planning, version: str, in_flight: str, null_block: bool, tokens: str, utilization: float) -> None:
+def test_what_changed_between_versions(
+    planning: Planning, version: str, in_flight: str, null_block: bool, tokens: str, utilization: float
+) -> None:
     rules = planning.rules(version)
-    assert (rules.in_flight, rules.holds_null_block, rules.printed_tokens, rules.utilization) == (in_flight, null_block, tokens, utilization)
+    assert (rules.in_flight, rules.holds_null_block, rules.printed_tokens, rules.utilization) == (
+        in_flight,
+        null_block,
+        tokens,
+        utilization,
+    )
 
 
 def test_a_pre_release_or_local_build_counts_as_its_release(planning: Planning) -> None:

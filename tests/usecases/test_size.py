@@ -143,7 +143,9 @@ def test_one_pool_per_rank_may_be_given_and_the_smallest_limits(rules: SizingRul
     ({"config": {"architectures": ["BespokeForCausalLM"]}}, "BespokeForCausalLM is not in rules/models", "oombot"),
     ({"gpu": "H1000", "gpu_memory_bytes": None}, "the GPU 'H1000' is not one card we know; say which: H100-80GB", "oombot"),
 ])  # fmt: skip
-def test_a_question_without_an_answer_is_refused_by_the_one_who_refuses(rules: SizingRules, changes: dict[str, Any], sentence: str, by: str) -> None:
+def test_a_question_without_an_answer_is_refused_by_the_one_who_refuses(
+    rules: SizingRules, changes: dict[str, Any], sentence: str, by: str
+) -> None:
     with pytest.raises(Refused, match=re.escape(sentence)) as refused:
         answer(rules, {**ARTICLE, **changes})
     assert refused.value.by == by
