@@ -85,8 +85,6 @@ def build_app(
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
     secret = signing_key(settings)
     app[DOOR] = Door(desk, settings, store, asks or all_asks(), meters, environment(), secret, visible, probes, pool, ungated)
-        desk, settings, store, asks or all_asks(), meters, environment(), signing_key(settings), visible, probes, pool, ungated
-    )
     app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app

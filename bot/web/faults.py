@@ -13,7 +13,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = logging.getLogger(__name__)
 
 
-class Fault(Exception):  # noqa: N818  (a refusal that is shown, not an error of ours)
+class Fault(Exception):
     """A refusal with an HTTP status, a title, and a sentence that says what to do."""
 
     def __init__(self, status: int, title: str, says: str) -> None:
