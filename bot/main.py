@@ -39,7 +39,9 @@ def run(arguments: Sequence[str]) -> int:
     """Exit status: 0 for an answer, 1 when something is wrong with this installation, 2 for unusable input."""
     from bot.settings import SettingsError, load_settings
 
-    parser = argparse.ArgumentParser(prog="oombot", description="Reads an out-of-memory log of an LLM server like the best engineer on the team.")
+    parser = argparse.ArgumentParser(
+        prog="oombot", description="Reads an out-of-memory log of an LLM server like the best engineer on the team."
+    )
     parser.add_argument("--version", action="version", version=f"oombot {_version()}" if "--version" in arguments else "")
     table = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = next((a for a in arguments if not a.startswith("-")), None)
@@ -57,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
             parser.print_help()
             return 0
         if chosen == "doctor":
-            module.others = (_slack_checks,)
+            vars(module)["others"] = (_slack_checks,)
         return int(module.run(options, load_settings()))
     except SettingsError as error:
         print(f"oombot: {error}", file=sys.stderr)
@@ -95,7 +97,8 @@ def _serve(settings: "Settings") -> int:
     import logging
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    for chatty in ("aiohttp.access", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     return asyncio.run(_served(settings))
 
 
@@ -149,16 +152,11 @@ def _busy(settings: "Settings", error: OSError) -> str:
 
 
 def _page(desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor | None") -> "Application":
-    from bot.usecases.diagnose import diagnose
+    from aiohttp.web import RouteDef
+
     from bot.usecases.doctor import Check, check_rulebook, check_store
-    from bot.usecases.explain import explain
-    from bot.usecases.forget import forget
-    from bot.usecases.recall import history, show
-    from bot.usecases.settle import settle, undo
-    from bot.usecases.size_ask import size_arguments
-    from bot.usecases.stats import stats
     from bot.web.app import build_app
-    from bot.web.asks import Asks
+    from bot.web.asks import all_asks
 
     async def rulebook() -> Sequence[Check]:
         return [check_rulebook()]
@@ -167,15 +165,13 @@ def _page(desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor 
         return [await check_store(store)]
 
     async def connection() -> Sequence[Check]:
-        good = slack is None or await slack.ready()
-        return [Check("slack", good, "connected" if good else "not connected", "oombot doctor says why")] if slack is not None else []
+        if slack is None:
+            return []
+        good = await slack.ready()
+        return [Check("slack", good, "connected" if good else "not connected", "oombot doctor says why")]
 
-    asks = Asks(
-        diagnose=diagnose, settle=settle, undo=undo, history=history, show=show, stats=stats, forget=forget, size=size_arguments, explain=explain,
-    )  # fmt: skip
-    return build_app(
-        desk, settings, store, asks=asks, probes=(rulebook, database, connection), slack_routes=tuple(slack.routes) if slack is not None else (),
-    )  # fmt: skip
+    routes = [route for route in slack.routes if isinstance(route, RouteDef)] if slack is not None else []
+    return build_app(desk, settings, store, asks=all_asks(), probes=(rulebook, database, connection), slack_routes=routes)
 
 
 def _slack(desk: "Desk", settings: "Settings", store: "Store") -> "SlackDoor | None":
@@ -214,7 +210,12 @@ def _announce(settings: "Settings", place: str, slack: bool) -> None:
     """Where it is and what to do next."""
     print(f"oombot is running: http://{settings.host}:{settings.port}/  (history: {place})")
     print("Paste a log there, or in another terminal: oombot diagnose vllm.log")
-    print("Slack is connected: mention the bot with a log." if slack else "Slack is off: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, “In Slack”).", flush=True)
+    print(
+        "Slack is connected: mention the bot with a log."
+        if slack
+        else "Slack is off: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (README, “In Slack”).",
+        flush=True,
+    )
 
 
 async def _purged_daily(desk: "Desk") -> None:

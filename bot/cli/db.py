@@ -3,11 +3,13 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from bot.cli.terminal import put
 from bot.settings import Settings
-from bot.usecases.desk import Desk
 from bot.usecases.reply import Reply, Unusable
 
 
@@ -21,7 +23,9 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         verb = verbs.add_parser(name, help=help_text)
         verb.add_argument("file", help="a file, or - for the standard stream")
         verb.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
-    verbs.add_parser("copy", help="everything into another, empty database").add_argument("url", help="postgresql+asyncpg://… or sqlite+aiosqlite:///…")
+    verbs.add_parser("copy", help="everything into another, empty database").add_argument(
+        "url", help="postgresql+asyncpg://… or sqlite+aiosqlite:///…"
+    )
     verbs.add_parser("backup", help="a consistent copy of the SQLite file").add_argument("file", type=Path)
     verbs.add_parser("restore", help="put a backup in place").add_argument("file", type=Path)
     for verb in verbs.choices.values():
@@ -30,7 +34,8 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when it was done."""
-    reply = asyncio.run(_done(options, settings))
+    with _stream(options) as stream:
+        reply = asyncio.run(_done(options, settings, stream))
     if options.verb == "export" and options.file == "-":
         print(reply.document["says"], file=sys.stderr)
         return 0
@@ -38,20 +43,33 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _done(options: argparse.Namespace, settings: Settings) -> Reply:
+@contextmanager
+def _stream(options: argparse.Namespace) -> Iterator[TextIO]:
+    """The file of an export or import, or the standard stream."""
+    if options.verb not in ("export", "import") or options.file == "-":
+        yield sys.stdin if options.verb == "import" else sys.stdout
+        return
+    path = Path(options.file)
+    if options.verb == "import" and not path.is_file():
+        raise Unusable(f"{path}: there is no such file.")
+    with path.open("r" if options.verb == "import" else "w", encoding="utf-8", newline="") as stream:
+        yield stream
+
+
+async def _done(options: argparse.Namespace, settings: Settings, stream: TextIO) -> Reply:
     from bot.usecases.backup import backup, restore
 
     if options.verb == "backup":
         return await backup(settings, options.file)
     if options.verb == "restore":
         return await restore(settings, options.file)
-    return await _with_desk(options, settings)
+    return await _with_desk(options, settings, stream)
 
 
-async def _with_desk(options: argparse.Namespace, settings: Settings) -> Reply:
+async def _with_desk(options: argparse.Namespace, settings: Settings, stream: TextIO) -> Reply:
     from bot.cli.desk import opened_desk
     from bot.usecases.backup import copy
-    from bot.usecases.export import export
+    from bot.usecases.export import export, take_in
     from bot.usecases.forget import purge
 
     async with opened_desk(settings) as desk:
@@ -60,23 +78,8 @@ async def _with_desk(options: argparse.Namespace, settings: Settings) -> Reply:
         if options.verb == "copy":
             return await copy(desk, options.url)
         if options.verb == "export":
-            if options.file == "-":
-                return await export(desk, sys.stdout, options.format)
-            with Path(options.file).open("w", encoding="utf-8", newline="") as out:
-                return await export(desk, out, options.format)
+            return await export(desk, stream, options.format)
         if options.verb == "import":
-            return await _taken_in(options, desk)
+            return await take_in(desk, stream, options.format)
         state = await desk.store.state() if desk.store is not None else {}
         return Reply("notice", {"schema": "oombot.notice/1", "says": f"The database is up to date ({state.get('schema', '')})."})
-
-
-async def _taken_in(options: argparse.Namespace, desk: Desk) -> Reply:
-    from bot.usecases.export import take_in
-
-    if options.file == "-":
-        return await take_in(desk, sys.stdin, options.format)
-    path = Path(options.file)
-    if not path.is_file():
-        raise Unusable(f"{path}: there is no such file.")
-    with path.open(encoding="utf-8", newline="") as source:
-        return await take_in(desk, source, options.format)

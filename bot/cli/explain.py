@@ -26,7 +26,11 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     if not words:
         print("\n".join(f"{t.id:28}{t.title}" for t in topics))
         return 0
-    reply = asyncio.run(_with_figures(words, options.incident, settings)) if options.incident else explained(topics, find_topic(topics, words), ())
+    reply = (
+        asyncio.run(_with_figures(words, options.incident, settings))
+        if options.incident
+        else explained(topics, find_topic(topics, words), ())
+    )
     put(reply, options.json, _text(reply))
     return 0
 

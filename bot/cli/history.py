@@ -11,7 +11,9 @@ from bot.usecases.reply import Reply
 
 def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Its options."""
-    parser = parsers.add_parser("history", help="past incidents", description='gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"')
+    parser = parsers.add_parser(
+        "history", help="past incidents", description='gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"'
+    )
     parser.add_argument("query", nargs="*", help="words, and model: gpu: phase: version: outcome: since: …")
     parser.add_argument("--limit", type=int, default=20)
     parser.add_argument("--json", action="store_true")

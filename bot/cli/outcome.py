@@ -15,7 +15,9 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     """Its options."""
     parser = table.add_parser("outcome", help="how the suggested change ended")
     parser.add_argument("incident", metavar="D-0187")
-    parser.add_argument("result", nargs="?", choices=RESULTS, help="it worked, the error moved, the same error, the diagnosis was wrong, other")
+    parser.add_argument(
+        "result", nargs="?", choices=RESULTS, help="it worked, the error moved, the same error, the diagnosis was wrong, other"
+    )
     parser.add_argument("--note", help="a sentence for those who come after")
     parser.add_argument("--undo", action="store_true", help="take the newest outcome back")
     parser.add_argument("--json", action="store_true")

@@ -38,12 +38,22 @@ def _text(reply: Reply, evidence: bool) -> str:
     parts.append(diagnosis_text({**document["diagnosis"], "id": document["id"]}))
     if document["trials"]:
         parts.append("\n" + bold("Trials"))
-        parts += [f"  {t['number']}. {in_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "") for t in document["trials"]]
+        parts += [
+            f"  {t['number']}. {in_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "")
+            for t in document["trials"]
+        ]
         parts.append(f"  Record how it ended: oombot outcome {document['id']} fixed|moved|same|wrong|other")
     if document["similar"]:
         parts.append("\n" + bold("Like it"))
-        parts += [f"  {s['id']}  {s.get('outcome') or 'open'}  {s.get('direction') or ''} {s.get('flag') or s.get('remedy') or ''}".rstrip() for s in document["similar"]]
+        parts += [
+            f"  {s['id']}  {s.get('outcome') or 'open'}  {s.get('direction') or ''} {s.get('flag') or s.get('remedy') or ''}".rstrip()
+            for s in document["similar"]
+        ]
     if evidence:
         for contribution in document["contributions"]:
-            parts += ["", bold(f"{contribution['kind']} {contribution['number']}" + (f", {contribution['name']}" if contribution["name"] else "")), contribution["text"] or "(erased)"]
+            parts += [
+                "",
+                bold(f"{contribution['kind']} {contribution['number']}" + (f", {contribution['name']}" if contribution["name"] else "")),
+                contribution["text"] or "(erased)",
+            ]
     return "\n".join(parts)

@@ -6,13 +6,26 @@ from typing import Any
 from bot.cli.terminal import bold, figure, table, wrapped
 
 _ROWS = (
-    ("total_bytes", "device memory"), ("free_at_start_bytes", "free at start"), ("utilization", "utilization"), ("requested_bytes", "budget"),
-    ("weights_bytes", "weights"), ("consumed_bytes", "weights and non-torch"), ("non_torch_bytes", "outside PyTorch"),
-    ("activation_peak_bytes", "activation peak"), ("graph_estimate_bytes", "graphs, estimated"), ("other_reserved_bytes", "reserved otherwise"),
-    ("kv_cache_bytes", "KV pool"), ("needed_bytes", "one full request needs"), ("kv_tokens", "tokens in the pool"),
-    ("num_gpu_blocks", "blocks"), ("state_blocks", "state blocks"), ("max_concurrency", "full requests"),
-    ("estimated_max_model_len", "longest that fits"), ("graph_bytes", "graphs, captured"), ("outside_budget_bytes", "outside the budget"),
-)  # fmt: skip
+    ("total_bytes", "device memory"),
+    ("free_at_start_bytes", "free at start"),
+    ("utilization", "utilization"),
+    ("requested_bytes", "budget"),
+    ("weights_bytes", "weights"),
+    ("consumed_bytes", "weights and non-torch"),
+    ("non_torch_bytes", "outside PyTorch"),
+    ("activation_peak_bytes", "activation peak"),
+    ("graph_estimate_bytes", "graphs, estimated"),
+    ("other_reserved_bytes", "reserved otherwise"),
+    ("kv_cache_bytes", "KV pool"),
+    ("needed_bytes", "one full request needs"),
+    ("kv_tokens", "tokens in the pool"),
+    ("num_gpu_blocks", "blocks"),
+    ("state_blocks", "state blocks"),
+    ("max_concurrency", "full requests"),
+    ("estimated_max_model_len", "longest that fits"),
+    ("graph_bytes", "graphs, captured"),
+    ("outside_budget_bytes", "outside the budget"),
+)
 _ALWAYS = {"total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes"}
 
 
@@ -96,7 +109,9 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"Disproved by: {change['disproved_by']}")
         yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
     if document["alternatives"]:
-        yield wrapped("If the error does not move, take it back and try: " + "; then ".join(in_words(a) for a in document["alternatives"]) + ".")
+        yield wrapped(
+            "If the error does not move, take it back and try: " + "; then ".join(in_words(a) for a in document["alternatives"]) + "."
+        )
     if document["avoid"]:
         yield f"\n{bold('Not to touch')}"
         yield from (wrapped(f"{a['direction']} {a['flag']}: {a['because']}", indent="    ", first="  ") for a in document["avoid"])

@@ -7,11 +7,33 @@ from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.size import GIB, MIB, gib
 
 ROWS = (1024, 512, 256, 2048, 128, 64, 32, 16, 8)
-VOCABULARIES = (151936, 152064, 128256, 129280, 32000, 32064, 151552, 201088, 262144, 262208, 256000, 100352, 131072, 163840, 102400, 200064, 248320, 154880, 202048)
+VOCABULARIES = (
+    151936,
+    152064,
+    128256,
+    129280,
+    32000,
+    32064,
+    151552,
+    201088,
+    262144,
+    262208,
+    256000,
+    100352,
+    131072,
+    163840,
+    102400,
+    200064,
+    248320,
+    154880,
+    202048,
+)
 SAMPLER_BYTES = (4, 8, 12)
 _NOBODY = Speaker(key="")
 _PREQUANTIZED = re.compile(r"(?i)awq|gptq|fp8|nvfp4|mxfp4|int4|int8|w4a16|w8a8|4bit|8bit|bnb|quantized|autoround|gguf|fp4")
-_VISION = re.compile(r"(?i)\bvl\b|vision|llava|internvl|pixtral|omni|-vl-|qwen[\d.]*-?vl|molmo|mllama|minicpm-v|phi-3\.5-v|ocr|gemma-?[34]|kimi-vl|glm-4\.\dv")
+_VISION = re.compile(
+    r"(?i)\bvl\b|vision|llava|internvl|pixtral|omni|-vl-|qwen[\d.]*-?vl|molmo|mllama|minicpm-v|phi-3\.5-v|ocr|gemma-?[34]|kimi-vl|glm-4\.\dv"
+)
 
 
 def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
@@ -22,9 +44,15 @@ def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
 
 def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
     return Fact(
-        id=f"derived.{kind}", kinds=frozenset({kind}), fields=fields, speaker=base.speaker if base else _NOBODY,
-        source=base.source if base else 0, line=base.line if base else 0, text=base.text if base else "", order=base.order if base else 0,
-    )  # fmt: skip
+        id=f"derived.{kind}",
+        kinds=frozenset({kind}),
+        fields=fields,
+        speaker=base.speaker if base else _NOBODY,
+        source=base.source if base else 0,
+        line=base.line if base else 0,
+        text=base.text if base else "",
+        order=base.order if base else 0,
+    )
 
 
 def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
@@ -43,7 +71,14 @@ def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
         yield _fact("fragmentation-covers" if unallocated >= tried and unallocated > 256 * MIB else "fragmentation-excluded", error)
     if process and total and free is not None and (others := total - process - free) > GIB:
         yield _fact("others-hold", error, bytes=others)
-    elif total and free is not None and allocated and not process and not at.get("other") and total - free - allocated - (unallocated or 0) > 8 * GIB:
+    elif (
+        total
+        and free is not None
+        and allocated
+        and not process
+        and not at.get("other")
+        and total - free - allocated - (unallocated or 0) > 8 * GIB
+    ):
         yield _fact("others-hold", error, bytes=total - free - allocated - (unallocated or 0))
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:
@@ -85,7 +120,9 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
         yield _fact("capture-open", begun)
     for fact in before:
-        if fact.id == "vllm.available-kv" and fact.fields["kv_cache_bytes"] <= 0 or fact.id == "vllm.v0-terms" and fact.fields["kv_cache_bytes"] <= 0:
+        if (fact.id == "vllm.available-kv" and fact.fields["kv_cache_bytes"] <= 0) or (
+            fact.id == "vllm.v0-terms" and fact.fields["kv_cache_bytes"] <= 0
+        ):
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if fact.id == "vllm.blocks" and fact.fields["num_gpu_blocks"] == 0:
             yield _fact("pool-not-positive", fact)
@@ -115,15 +152,28 @@ def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
             yield _fact("set-" + name.replace("_", "-"), error)
     if deployment.value("enable_chunked_prefill") is False:
         yield _fact("chunked-prefill-off", error)
-    for name in ("kv_cache_memory_bytes", "num_gpu_blocks_override", "cpu_offload_gb", "num_scheduler_steps", "max_num_seqs", "max_num_batched_tokens",
-                 "speculative_config", "swap_space", "max_rolling_batch_size"):  # fmt: skip
+    for name in (
+        "kv_cache_memory_bytes",
+        "num_gpu_blocks_override",
+        "cpu_offload_gb",
+        "num_scheduler_steps",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "speculative_config",
+        "swap_space",
+        "max_rolling_batch_size",
+    ):
         if deployment.number(name) or (isinstance(deployment.value(name), str) and name == "speculative_config"):
             yield _fact("given-" + name.replace("_", "-"), error)
     if str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")).find("expandable_segments") >= 0:
         yield _fact("expandable-segments-set", error)
     utilization = deployment.number("gpu_memory_utilization")
     if utilization is not None:
-        yield _fact("utilization-high" if utilization >= 0.95 else "utilization-low" if utilization < 0.85 else "utilization-usual", error, value=utilization)
+        yield _fact(
+            "utilization-high" if utilization >= 0.95 else "utilization-low" if utilization < 0.85 else "utilization-usual",
+            error,
+            value=utilization,
+        )
     for name, values in deployment.tried.items():
         yield _fact("tried-" + name.replace("_", "-"), error, values=values)
     if (memory := deployment.gpu) is not None and memory.value.startswith(("GB10", "Jetson", "GH200", "Strix", "Thor", "Orin")):

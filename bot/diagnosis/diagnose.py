@@ -20,7 +20,7 @@ from bot.rulebook.book import Rulebook
 def diagnose(
     book: Rulebook, evidence: Evidence, refuted: Sequence[Mapping[str, Any]] = (), failed_elsewhere: Sequence[Mapping[str, Any]] = ()
 ) -> Diagnosis:
-    """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: changes that failed in like incidents."""
+    """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: in like incidents."""
     scene = _scene(evidence)
     found = findings(book, scene)
     chosen, verdict = choose(scene, found)
@@ -32,14 +32,26 @@ def diagnose(
     changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
     asked = questions(book, scene, phase, verdict, rank)
     return Diagnosis(
-        verdict=verdict, phase=phase, engine=evidence.engine, engine_version=evidence.engine_version,
-        engine_version_range=evidence.engine_version_range, rank=rank, first_error=scene.error, budgets=budgets,
-        deployment=deployment_of(evidence), recommendation=changes[0] if changes else None, alternatives=tuple(changes[1:4]),
-        avoid=avoid(book, scene, phase, changes), questions=asked, proof=_proof(scene, chosen),
+        verdict=verdict,
+        phase=phase,
+        engine=evidence.engine,
+        engine_version=evidence.engine_version,
+        engine_version_range=evidence.engine_version_range,
+        rank=rank,
+        first_error=scene.error,
+        budgets=budgets,
+        deployment=deployment_of(evidence),
+        recommendation=changes[0] if changes else None,
+        alternatives=tuple(changes[1:4]),
+        avoid=avoid(book, scene, phase, changes),
+        questions=asked,
+        proof=_proof(scene, chosen),
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
-        summary=summary_of(scene, phase, verdict, rank), redactions=evidence.redactions, rulebook=book.digest,
-    )  # fmt: skip
+        summary=summary_of(scene, phase, verdict, rank),
+        redactions=evidence.redactions,
+        rulebook=book.digest,
+    )
 
 
 def _scene(evidence: Evidence) -> Scene:
@@ -55,5 +67,3 @@ def _proof(scene: Scene, chosen: PhaseFinding | None) -> tuple[Proof, ...]:
         rule = scene.error_fact.id if scene.error_fact is not None else "first-error"
         proofs.append(Proof(scene.error.source, scene.error.line, rule, scene.error.text[:600]))
     return tuple(proofs)
-
-

@@ -6,23 +6,53 @@ from dataclasses import replace
 
 from bot.domain.diagnosis import FirstError
 from bot.domain.evidence import Evidence, Fact, Speaker
-from bot.domain.rank import Grid, Rank
+from bot.domain.rank import Grid, Rank, RankBasis
 
 ERROR_KINDS = (
-    "torch_oom", "cuda_oom", "cublas_alloc", "cumem", "nccl", "free_memory_check", "no_cache_blocks", "context_exceeds_cache",
-    "too_few_state_blocks", "profiling_assert", "sampler_warmup", "host_alloc", "shm", "host_kill",
-)  # fmt: skip
+    "torch_oom",
+    "cuda_oom",
+    "cublas_alloc",
+    "cumem",
+    "nccl",
+    "free_memory_check",
+    "no_cache_blocks",
+    "context_exceeds_cache",
+    "too_few_state_blocks",
+    "profiling_assert",
+    "sampler_warmup",
+    "host_alloc",
+    "shm",
+    "host_kill",
+)
 _FIGURES = {
-    "tried": "tried_bytes", "free": "free_bytes", "total": "total_bytes", "process": "process_bytes", "allocated": "allocated_bytes",
-    "allowed": "allowed_bytes", "unallocated": "reserved_unallocated_bytes", "private": "private_pool_bytes",
-}  # fmt: skip
-_EXCEPTION_LIKE = re.compile(r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|(?:CUDA|HIP|XPU) (?:error: )?out of memory)")
-_WORKER_FILES = ("gpu_worker.py", "gpu_model_runner.py", "uniproc_executor.py", "gpu_executor.py", "worker/worker.py", "model_runner.py", "xpu_worker.py",
-                 "/model_executor/", "worker/cache_engine.py", "cpu_worker.py")  # fmt: skip
+    "tried": "tried_bytes",
+    "free": "free_bytes",
+    "total": "total_bytes",
+    "process": "process_bytes",
+    "allocated": "allocated_bytes",
+    "allowed": "allowed_bytes",
+    "unallocated": "reserved_unallocated_bytes",
+    "private": "private_pool_bytes",
+}
+_EXCEPTION_LIKE = re.compile(
+    r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|(?:CUDA|HIP|XPU) (?:error: )?out of memory)"
+)
+_WORKER_FILES = (
+    "gpu_worker.py",
+    "gpu_model_runner.py",
+    "uniproc_executor.py",
+    "gpu_executor.py",
+    "worker/worker.py",
+    "model_runner.py",
+    "xpu_worker.py",
+    "/model_executor/",
+    "worker/cache_engine.py",
+    "cpu_worker.py",
+)
 
 
 def first_error_fact(evidence: Evidence) -> Fact | None:
-    """The earliest fact that is an allocation failure or a self-naming memory error; prose and quotations only where nothing better stands."""
+    """The earliest allocation failure or self-naming memory error; prose and quotations only where nothing better stands."""
     candidates = [f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and "notice" not in f.kinds]
     if not candidates:
         return None
@@ -60,7 +90,9 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
 
 def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
     """Who failed first. An error that the engine core only repeats belongs to the first worker that logged an error."""
-    repeated = fact is not None and any(f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts)
+    repeated = fact is not None and any(
+        f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts
+    )
     if fact is not None and not (repeated and fact.speaker.role != "worker"):
         return fact.speaker
     worker = next((line.speaker for line in evidence.errors if line.speaker.role == "worker"), None)
@@ -96,7 +128,7 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
     if isinstance(gpu, int):
         decides = not (grid.ray or grid.several or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
         if decides and (grid.world is None or gpu < grid.world):
-            basis = "only_worker" if grid.world == 1 else "gpu_index"
+            basis: RankBasis = "only_worker" if grid.world == 1 else "gpu_index"
             return Rank(number=gpu, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis=basis)
         return Rank(number=None, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis="gpu_index")
     if _only_worker(evidence, speaker, fact):
@@ -132,6 +164,8 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
 def also_failed(evidence: Evidence, speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
     """Labels of the other workers that report an allocation failure of their own."""
     labels = dict.fromkeys(
-        f.speaker.label for f in facts if "allocation-failed" in f.kinds and f.speaker.role == "worker" and f.speaker != speaker and f.speaker.label
+        f.speaker.label
+        for f in facts
+        if "allocation-failed" in f.kinds and f.speaker.role == "worker" and f.speaker != speaker and f.speaker.label
     )
     return tuple(labels)

@@ -14,11 +14,29 @@ from bot.domain.size import GIB
 from bot.rulebook.book import Rulebook
 
 FIELDS = (
-    "total_bytes", "free_at_start_bytes", "utilization", "requested_bytes", "weights_bytes", "activation_peak_bytes", "non_torch_bytes",
-    "consumed_bytes", "graph_bytes", "graph_estimate_bytes", "graphs_inside_budget", "other_reserved_bytes", "kv_cache_bytes", "needed_bytes",
-    "kv_tokens", "num_gpu_blocks", "state_blocks", "max_concurrency", "estimated_max_model_len", "free_before_profile_bytes",
-    "free_after_profile_bytes", "outside_budget_bytes",
-)  # fmt: skip
+    "total_bytes",
+    "free_at_start_bytes",
+    "utilization",
+    "requested_bytes",
+    "weights_bytes",
+    "activation_peak_bytes",
+    "non_torch_bytes",
+    "consumed_bytes",
+    "graph_bytes",
+    "graph_estimate_bytes",
+    "graphs_inside_budget",
+    "other_reserved_bytes",
+    "kv_cache_bytes",
+    "needed_bytes",
+    "kv_tokens",
+    "num_gpu_blocks",
+    "state_blocks",
+    "max_concurrency",
+    "estimated_max_model_len",
+    "free_before_profile_bytes",
+    "free_after_profile_bytes",
+    "outside_budget_bytes",
+)
 TOLERANCE = round(0.05 * GIB)
 
 
@@ -36,7 +54,9 @@ def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
     wide: dict[str, list[Fact]] = {}
     for fact in scene.facts:
         if "budget" in fact.kinds:
-            (wide if fact.id in wide_ids else own).setdefault(fact.speaker.group if fact.id in wide_ids else fact.speaker.key, []).append(fact)
+            (wide if fact.id in wide_ids else own).setdefault(fact.speaker.group if fact.id in wide_ids else fact.speaker.key, []).append(
+                fact
+            )
     if scene.error_fact is not None and scene.error_fact.fields.get("total") and scene.failing is not None:
         own.setdefault(scene.failing.key, []).append(scene.error_fact)
     if not own and wide:
@@ -47,7 +67,9 @@ def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
     return tuple(row for _, row in keyed)
 
 
-def _row(book: Rulebook, scene: Scene, key: str, facts: Sequence[Fact], wide: Mapping[str, Sequence[Fact]], version: Version | None) -> ReportedBudget:
+def _row(
+    book: Rulebook, scene: Scene, key: str, facts: Sequence[Fact], wide: Mapping[str, Sequence[Fact]], version: Version | None
+) -> ReportedBudget:
     speaker = next((f.speaker for f in facts), None) or next(f.speaker for group in wide.values() for f in group if f.speaker.key == key)
     figures: dict[str, _Reading] = {}
     for fact in facts:
@@ -60,12 +82,19 @@ def _row(book: Rulebook, scene: Scene, key: str, facts: Sequence[Fact], wide: Ma
     _complete(scene, figures)
     closes, residual = _closes(book, figures, version, _runner(scene))
     return ReportedBudget(
-        rank=number, label=(rank.label if rank else speaker.label) or ("engine" if not facts else "log"),
-        figures={n: figures[n].value for n in FIELDS if n in figures} | {"graphs_inside_budget": _inside(book, version, _runner(scene), scene)},
-        lines={n: r.line for n, r in figures.items() if r.line}, engine_label=speaker.group or None,
-        reported_by_rank=number if _only_first_prints(book, facts, version) else None, closes=closes, residual_bytes=residual,
-        missing=tuple(n for n in ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes") if n not in figures),
-    )  # fmt: skip
+        rank=number,
+        label=(rank.label if rank else speaker.label) or ("engine" if not facts else "log"),
+        figures={n: figures[n].value for n in FIELDS if n in figures}
+        | {"graphs_inside_budget": _inside(book, version, _runner(scene), scene)},
+        lines={n: r.line for n, r in figures.items() if r.line},
+        engine_label=speaker.group or None,
+        reported_by_rank=number if _only_first_prints(book, facts, version) else None,
+        closes=closes,
+        residual_bytes=residual,
+        missing=tuple(
+            n for n in ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes") if n not in figures
+        ),
+    )
 
 
 def _figures(fact: Fact) -> Iterator[tuple[str, _Reading]]:
@@ -119,7 +148,10 @@ def _closes(book: Rulebook, figures: Mapping[str, _Reading], version: Version | 
         return None, None
     estimate = value("graph_estimate_bytes") or 0
     included = any(
-        p.field == "activation_peak_bytes" and "graph_estimate" in p.includes and version is not None and version in SpecifierSet(p.vllm, prereleases=True)
+        p.field == "activation_peak_bytes"
+        and "graph_estimate" in p.includes
+        and version is not None
+        and version in SpecifierSet(p.vllm, prereleases=True)
         for p in book.printed
     )
     inside = estimate if charged(book, "graph_estimate", version, runner) and not included else 0

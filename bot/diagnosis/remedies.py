@@ -25,7 +25,11 @@ def remedies(
     tried = {(t.get("id"), t.get("flag")) for t in refuted}
     found: dict[tuple[str, str], Remedy] = {}
     for rule in book.remedies:
-        if _offered(rule, scene, phase) and (rule.id, rule.flag or None) not in tried and (rule.flag or rule.id, rule.direction) not in found:
+        if (
+            _offered(rule, scene, phase)
+            and (rule.id, rule.flag or None) not in tried
+            and (rule.flag or rule.id, rule.direction) not in found
+        ):
             remedy = _remedy(rule, scene, budget)
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy
@@ -60,16 +64,25 @@ def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Re
             return None
     says = _Says(scene, budget, value)
     return Remedy(
-        id=rule.id, flag=rule.flag or None, direction=rule.direction or None, value=value,  # type: ignore[arg-type]
-        because=says.fill(rule.because), costs=says.fill(rule.costs), disproved_by=says.fill(rule.disproved_by),
-        keep_fixed=tuple(rule.keep_fixed), command=command(rule, value, scene), frees_bytes=frees,
-    )  # fmt: skip
+        id=rule.id,
+        flag=rule.flag or None,
+        direction=rule.direction or None,  # type: ignore[arg-type]
+        value=value,
+        because=says.fill(rule.because),
+        costs=says.fill(rule.costs),
+        disproved_by=says.fill(rule.disproved_by),
+        keep_fixed=tuple(rule.keep_fixed),
+        command=command(rule, value, scene),
+        frees_bytes=frees,
+    )
 
 
 def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
     now = scene.evidence.deployment.number(rule.flag.lstrip("-").replace("-", "_"))
     try:
-        return now is not None and (rule.direction == "lower" and float(value) >= now or rule.direction == "raise" and float(value) <= now)
+        return now is not None and (
+            (rule.direction == "lower" and float(value) >= now) or (rule.direction == "raise" and float(value) <= now)
+        )
     except ValueError:
         return False
 
@@ -121,15 +134,34 @@ def command(rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
         return None
     if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
         return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
-    start = {"vllm": "vllm serve", "unknown": "vllm serve", "sglang": "python -m sglang.launch_server --model-path", "tensorrt-llm": "trtllm-serve",
-             "tgi": "text-generation-launcher --model-id", "lmdeploy": "lmdeploy serve api_server", "llama.cpp": "llama-server -m"}[scene.evidence.engine]  # fmt: skip
+    start = {
+        "vllm": "vllm serve",
+        "unknown": "vllm serve",
+        "sglang": "python -m sglang.launch_server --model-path",
+        "tensorrt-llm": "trtllm-serve",
+        "tgi": "text-generation-launcher --model-id",
+        "lmdeploy": "lmdeploy serve api_server",
+        "llama.cpp": "llama-server -m",
+    }[scene.evidence.engine]
     model = scene.evidence.deployment.model
     kept = [] if rule.direction == "remove" else [rule.flag if value is None or value == "true" else f"{rule.flag} {value}"]
     return " ".join([start, shlex.quote(model.value) if model else "MODEL", *_unchanged(rule, scene), *kept])
 
 
-_CARRIED = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "quantization", "dtype", "kv_cache_dtype", "max_model_len",
-            "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "mem_fraction_static", "cpu_offload_gb")  # fmt: skip
+_CARRIED = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "quantization",
+    "dtype",
+    "kv_cache_dtype",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "mem_fraction_static",
+    "cpu_offload_gb",
+)
 
 
 def _unchanged(rule: RemedyRule, scene: Scene) -> Iterator[str]:

@@ -82,7 +82,7 @@ def _fields_hold(where: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
             text = str(fields.get(name.removesuffix("_has"), ""))
             if not any(str(w) in text for w in (wanted if isinstance(wanted, list) else [wanted])):
                 return False
-        elif name.endswith("_min") or name.endswith("_max"):
+        elif name.endswith(("_min", "_max")):
             value = fields.get(name[:-4])
             if value is None or (value < wanted if name.endswith("_min") else value > wanted):
                 return False

@@ -26,20 +26,37 @@ PHASE_WORDS: Mapping[str, str] = {
 def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> str:
     """One sentence that says what failed, where, and how sure."""
     if phase == "unknown":
-        return "The evidence does not decide which phase failed." if scene.error else "There is no memory error in this evidence, so no phase can be named."
+        return (
+            "The evidence does not decide which phase failed."
+            if scene.error
+            else "There is no memory error in this evidence, so no phase can be named."
+        )
     if phase == "not_oom":
         return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
     where = f" on rank {rank.number} ({rank.label})" if rank is not None and rank.number is not None else ""
     figures = scene.error.figures if scene.error is not None else {}
     tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
     size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""
-    lead = "Out of memory in " if phase not in ("kv_cache_sizing", "startup_check", "host_memory") else "Stopped in " if phase != "host_memory" else "Out of "
+    lead = (
+        "Out of memory in "
+        if phase not in ("kv_cache_sizing", "startup_check", "host_memory")
+        else "Stopped in "
+        if phase != "host_memory"
+        else "Out of "
+    )
     sure = "" if verdict == "certain" else "Probably: "
     sentence = f"{lead}{PHASE_WORDS[phase]}{where}{size}."
     return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
 
 
-_SHOWN = ("tensor_parallel_size", "pipeline_parallel_size", "max_model_len", "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens")
+_SHOWN = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+)
 
 
 def deployment_of(evidence: Evidence) -> dict[str, Any]:

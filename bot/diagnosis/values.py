@@ -160,7 +160,18 @@ def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
 COMPUTED: Mapping[str, Compute] = {
     f.__name__.replace("_", "-"): f
     for f in (
-        passing_utilization, lower_utilization, raise_utilization, fitting_length, fitting_state_blocks, fewer_sequences, fewer_batched_tokens,
-        more_tensor_parallel, half_context, pinned_pool, fewer_capture_sizes, lower_fraction, raise_fraction,
+        passing_utilization,
+        lower_utilization,
+        raise_utilization,
+        fitting_length,
+        fitting_state_blocks,
+        fewer_sequences,
+        fewer_batched_tokens,
+        more_tensor_parallel,
+        half_context,
+        pinned_pool,
+        fewer_capture_sizes,
+        lower_fraction,
+        raise_fraction,
     )
-}  # fmt: skip
+}

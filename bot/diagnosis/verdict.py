@@ -20,7 +20,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
     for finding in found:
         if finding.weight == "decisive":
             return finding, "certain"
-        if finding.weight == "strong" or short or finding.phase not in _LATE and _broken(scene):
+        if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
             if finding.weight == "hint" and not short and finding.phase in _LATE:
                 continue
             return finding, "likely"
@@ -47,8 +47,8 @@ def _broken(scene: Scene) -> bool:
 def _other_cause(scene: Scene) -> PhaseFinding | None:
     """A fact that names a cause other than memory."""
     if scene.has("free-far-above-tried") and scene.has("allocator-state"):
-        fact = next(f for f in scene.facts if "allocator-state" in f.kinds)
-        return _finding("not-oom.allocator-state", fact.source, fact.line, fact.text, "strong")
+        state = next(f for f in scene.facts if "allocator-state" in f.kinds)
+        return _finding("not-oom.allocator-state", state.source, state.line, state.text, "strong")
     fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
     if fact is None:
         return None

@@ -44,7 +44,11 @@ def _unzipped(name: str, data: bytes) -> list[tuple[str, bytes]]:
                 left -= len(text)
                 if left < 0:
                     raise NotText(f"it unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
-                found += [(member.filename, text)] if not text.startswith(b"\x1f\x8b") else [(member.filename, _gunzipped(member.filename, text))]
+                found += (
+                    [(member.filename, text)]
+                    if not text.startswith(b"\x1f\x8b")
+                    else [(member.filename, _gunzipped(member.filename, text))]
+                )
     except (zipfile.BadZipFile, RuntimeError, zlib.error, NotImplementedError) as error:
         raise NotText(f"the zip file cannot be read ({error}); send it without a password, or send the text") from None
     if not found:

@@ -11,14 +11,14 @@ class Shape(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     """A table in a rule file; an unknown key is a mistake."""
 
 
-class FormatExample(Shape):
+class FormatExample(Shape, frozen=True):
     """A line, and the fields that peeling this signature off it must give; `rest` is what remains."""
 
     line: str
     expect: dict[str, Any]
 
 
-class FormatRule(Shape):
+class FormatRule(Shape, frozen=True):
     """How lines are signed. `pattern` is matched at the start of what is left of a line, again and again.
 
     Named groups: role parts rank pid ip level at file file_line container repeats node.
@@ -33,21 +33,21 @@ class FormatRule(Shape):
     example: list[FormatExample] = []
 
 
-class FactExample(Shape):
+class FactExample(Shape, frozen=True):
     """A line (or several), and the fields that must be captured from it."""
 
     line: str
     expect: dict[str, Any] = {}
 
 
-class Counterexample(Shape):
+class Counterexample(Shape, frozen=True):
     """A line that this rule must leave alone, and the rule that should win instead, if any."""
 
     line: str
     instead: str = ""
 
 
-class FactRule(Shape):
+class FactRule(Shape, frozen=True):
     """What a line says. `anchor` is plain text looked for before `pattern` is tried; every group named in `fields` is parsed.
 
     `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
@@ -69,7 +69,7 @@ class FactRule(Shape):
     counterexample: list[Counterexample] = []
 
 
-class Condition(Shape):
+class Condition(Shape, frozen=True):
     """One thing that may hold: a fact, a kind of fact, a frame (with the file it stands in), or an echoed source line."""
 
     fact: Texts = ""
@@ -80,7 +80,7 @@ class Condition(Shape):
     where: dict[str, Any] = {}
 
 
-class Inside(Shape):
+class Inside(Shape, frozen=True):
     """A finer phase within an outer frame."""
 
     phase: str
@@ -88,7 +88,7 @@ class Inside(Shape):
     none: list[Condition] = []
 
 
-class OuterFrame(Shape):
+class OuterFrame(Shape, frozen=True):
     """A row of the ordered list: the first whose frames stand in the traceback names the phase."""
 
     id: str
@@ -100,7 +100,7 @@ class OuterFrame(Shape):
     inside: list[Inside] = []
 
 
-class Mark(Shape):
+class Mark(Shape, frozen=True):
     """A line of progress, and the phase that the engine is in once it has been printed."""
 
     fact: str
@@ -108,7 +108,7 @@ class Mark(Shape):
     also: list[str] = []
 
 
-class PhaseRule(Shape):
+class PhaseRule(Shape, frozen=True):
     """A message or a constellation that names a phase. `of`: whose facts count."""
 
     id: str
@@ -122,7 +122,7 @@ class PhaseRule(Shape):
     example: list[dict[str, Any]] = []
 
 
-class RemedyRule(Shape):
+class RemedyRule(Shape, frozen=True):
     """One change and when it is the right one. Texts may name evidence: {free}, {utilization}.
 
     `offered` rows are read in the file's order; the first whose conditions hold comes first.
@@ -144,7 +144,7 @@ class RemedyRule(Shape):
     keep_fixed: list[str] = msgspec.field(default_factory=lambda: ["model revision", "engine image", "GPU topology", "workload"])
 
 
-class AvoidRule(Shape):
+class AvoidRule(Shape, frozen=True):
     """A change that people try in this phase and that the evidence speaks against."""
 
     flag: str
@@ -157,7 +157,7 @@ class AvoidRule(Shape):
     none: list[Condition] = []
 
 
-class QuestionRule(Shape):
+class QuestionRule(Shape, frozen=True):
     """A question, the command that answers it by launcher, and what an answer would change."""
 
     id: str
@@ -170,7 +170,7 @@ class QuestionRule(Shape):
     none: list[Condition] = []
 
 
-class Topic(Shape):
+class Topic(Shape, frozen=True):
     """What `explain` says."""
 
     id: str
@@ -180,7 +180,7 @@ class Topic(Shape):
     numbers: list[str] = []
 
 
-class Redaction(Shape):
+class Redaction(Shape, frozen=True):
     """A secret's pattern; the group `secret` is hidden."""
 
     id: str
@@ -191,7 +191,7 @@ class Redaction(Shape):
     counterexample: list[Counterexample] = []
 
 
-class ArgumentRule(Shape):
+class ArgumentRule(Shape, frozen=True):
     """An argument of the engine, its other spellings, and its default by version range."""
 
     name: str
@@ -202,7 +202,7 @@ class ArgumentRule(Shape):
     default: dict[str, Any] = {}
 
 
-class TermRow(Shape):
+class TermRow(Shape, frozen=True):
     """What a version range subtracts from the budget."""
 
     term: str
@@ -212,7 +212,7 @@ class TermRow(Shape):
     note: str = ""
 
 
-class PrintedRow(Shape):
+class PrintedRow(Shape, frozen=True):
     """What a printed figure includes beyond its name."""
 
     fact: str
@@ -221,7 +221,7 @@ class PrintedRow(Shape):
     includes: list[str] = []
 
 
-class ScopeRow(Shape):
+class ScopeRow(Shape, frozen=True):
     """Who prints a line."""
 
     fact: str
@@ -230,7 +230,7 @@ class ScopeRow(Shape):
     runner: str = ""
 
 
-class Book(Shape):
+class Book(Shape, frozen=True):
     """All that one rule file may hold; each file holds some of it."""
 
     format: list[FormatRule] = []

@@ -19,7 +19,7 @@ class Check:
     name: str
     ok: bool | None
     says: str
-    mend: str = ""
+    mend: str | None = None
 
 
 def checkup(checks: Iterable[Check]) -> Reply:
@@ -39,7 +39,9 @@ def check_rulebook() -> Check:
         book = load_rulebook()
     except RulebookError as error:
         return Check("rulebook", False, str(error), "mend the files it names (oombot rules check), or install oombot again")
-    return Check("rulebook", True, f"{len(book.facts)} messages, {len(book.formats)} signatures, {len(book.remedies)} changes ({book.digest[:19]}…)")
+    return Check(
+        "rulebook", True, f"{len(book.facts)} messages, {len(book.formats)} signatures, {len(book.remedies)} changes ({book.digest[:19]}…)"
+    )
 
 
 async def check_store(store: "Store") -> Check:

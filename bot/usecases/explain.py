@@ -11,11 +11,19 @@ from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
 
 _NAMES = {
-    "total_bytes": "device memory", "requested_bytes": "budget", "utilization": "utilization", "weights_bytes": "weights",
-    "activation_peak_bytes": "activation peak", "non_torch_bytes": "outside PyTorch", "kv_cache_bytes": "KV pool",
-    "needed_bytes": "one full request needs", "graph_bytes": "graphs", "outside_budget_bytes": "outside the budget",
-    "max_concurrency": "full requests", "kv_tokens": "tokens in the pool",
-}  # fmt: skip
+    "total_bytes": "device memory",
+    "requested_bytes": "budget",
+    "utilization": "utilization",
+    "weights_bytes": "weights",
+    "activation_peak_bytes": "activation peak",
+    "non_torch_bytes": "outside PyTorch",
+    "kv_cache_bytes": "KV pool",
+    "needed_bytes": "one full request needs",
+    "graph_bytes": "graphs",
+    "outside_budget_bytes": "outside the budget",
+    "max_concurrency": "full requests",
+    "kv_tokens": "tokens in the pool",
+}
 
 
 async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | None = None) -> Reply:
@@ -32,9 +40,13 @@ async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | Non
 def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[str, str]]) -> Reply:
     """The answer's document."""
     document = {
-        "schema": "oombot.explanation/1", "topic": chosen.id, "title": chosen.title, "paragraphs": list(chosen.paragraphs),
-        "numbers": [dict(n) for n in numbers], "topics": [{"id": t.id, "title": t.title} for t in topics],
-    }  # fmt: skip
+        "schema": "oombot.explanation/1",
+        "topic": chosen.id,
+        "title": chosen.title,
+        "paragraphs": list(chosen.paragraphs),
+        "numbers": [dict(n) for n in numbers],
+        "topics": [{"id": t.id, "title": t.title} for t in topics],
+    }
     return Reply("explanation", document)
 
 
@@ -48,7 +60,7 @@ def find_topic(topics: Sequence[Topic], words: str) -> Topic:
     if close:
         return by_id[close[0]]
     spoken = {w.strip("?.,!") for w in asked.split() if len(w) > 2}
-    ranked = sorted(topics, key=lambda t: -_shared(t, spoken))
+    ranked = sorted(topics, key=lambda t: (-len(set(t.id.split("-")) & spoken), -_shared(t, spoken)))
     if ranked and spoken and _shared(ranked[0], spoken) >= max(1, min(2, len(spoken))):
         return ranked[0]
     raise Unusable(f"There is no topic {words!r}. Topics: {', '.join(by_id)}.")

@@ -23,7 +23,9 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     offered = {(r["id"], r["flag"]) for r in document["alternatives"]}
     for failure in failed:
         if (failure.get("remedy"), failure.get("flag")) in offered:
-            document["notes"].append(f"{failure.get('flag') or failure.get('remedy')} did not help in {failure.get('id')}, so it stands further down.")
+            document["notes"].append(
+                f"{failure.get('flag') or failure.get('remedy')} did not help in {failure.get('id')}, so it stands further down."
+            )
     document["notes"] = list(dict.fromkeys(document["notes"]))
     return document
 

@@ -1,0 +1,37 @@
+"""What every suite shares: the bench suite runs only when asked for, and what was not run is named at the end."""
+
+import os
+
+import pytest
+
+EVERYTHING = bool(os.environ.get("OOMBOT_TEST_EVERYTHING"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Figures are no gate: tests marked bench are left out unless -m names them."""
+    if "bench" in config.getoption("markexpr", ""):
+        return
+    bench = [item for item in items if item.get_closest_marker("bench")]
+    if bench:
+        config.hook.pytest_deselected(items=bench)
+        items[:] = [item for item in items if not item.get_closest_marker("bench")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name each suite that was not run, with its reason."""
+    reasons: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"NOT RUN: {count} tests: {reason.removeprefix('Skipped: ')}")
+    if not reasons:
+        terminalreporter.write_line("Every suite was run.")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """In CI a skipped suite is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if EVERYTHING and exitstatus == 0 and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
