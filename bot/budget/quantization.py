@@ -3,6 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
+
+Online = Literal["layer", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ class Names:
 class Quantization:
     """Which modules are stored how. `linear` and `experts` for what nothing else names; `assigned` by module name wins.
 
-    `head` quantizes the output table too; `online` means the checkpoint is wider and is converted while it loads.
+    `head` quantizes the output table too. `online`: the checkpoint is wider and is converted, layer by layer while it loads or after all
+    of it (`whole`) has been loaded; None where it is stored as it is used.
     """
 
     title: str = "not quantized"
@@ -109,7 +113,7 @@ class Quantization:
     excluded: Names = field(default_factory=Names)
     assigned: Mapping[str, Storage] = field(default_factory=dict)
     head: bool = False
-    online: bool = False
+    online: Online | None = None
 
     @property
     def by_layer(self) -> bool:

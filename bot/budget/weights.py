@@ -6,6 +6,7 @@ from math import gcd
 
 from bot.budget.placement import stage_layers
 from bot.budget.quantization import Quantization, Storage
+from bot.domain.size import gib
 from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Plain, Stretch, Table, TensorGrid, Unplaceable
 
 
@@ -192,19 +193,35 @@ def weights_per_rank(
 
     `stored`: whole bytes of each module as the checkpoint's headers say; they win over what the architecture implies.
 
-    An online-quantized model is loaded layer by layer; its peak is the resident sum plus one layer at full width.
     """
     scale = _Scale(tensors, quantization, grid, stored)
     full = _Scale(tensors, Quantization(), grid) if quantization.online else None
     ranks: list[RankWeights] = []
     for stage, layers in enumerate(stage_layers(len(tensors.layers), grid.pp)):
         uneven = grid.experts_parallel and any(isinstance(m, Experts) and m.count % grid.expert_ranks for ms in tensors.layers for m in ms)
-        one = [scale.rank(stage, layers, r) for r in range(grid.tp if uneven else 1)]
-        extra = max((full.layer(i, 0) for i in layers), default=0) if full else 0
-        both = [RankWeights(bytes_, bytes_ + extra) for bytes_ in one]
-        ranks += both if uneven else both * grid.tp
+        one = [loading(scale, full, stage, layers, r) for r in range(grid.tp if uneven else 1)]
+        ranks += one if uneven else one * grid.tp
     basis = HEADERS if scale.stored else tensors.basis
-    return Weights(tuple(ranks), grid.pp, basis, tuple(_assumptions(tensors, quantization, grid, basis)))
+    said = (*_assumptions(tensors, quantization, grid, basis), *_peaks(quantization, ranks))
+    return Weights(tuple(ranks), grid.pp, basis, said)
+
+
+def loading(scale: _Scale, full: _Scale | None, stage: int, layers: range, rank: int) -> RankWeights:
+    """One rank's bytes, and its peak: for an online-quantized model one layer at full width more, or all layers and one converted."""
+    resident = scale.rank(stage, layers, rank)
+    if full is None:
+        return RankWeights(resident, resident)
+    if scale.quantization.online == "layer":
+        return RankWeights(resident, resident + max((full.layer(i, rank) for i in layers), default=0))
+    return RankWeights(resident, full.rank(stage, layers, rank) + max((scale.layer(i, rank) for i in layers), default=0))
+
+
+def _peaks(quantization: Quantization, ranks: Sequence[RankWeights]) -> Sequence[str]:
+    if not quantization.online:
+        return ()
+    how = "layer by layer" if quantization.online == "layer" else "after all of it has been loaded"
+    peak = max(rank.peak for rank in ranks)
+    return (f"the checkpoint is converted {how}: a rank needs up to {gib(peak)} for weights while loading",)
 
 
 HEADERS = "from safetensors headers, placed by architecture"
@@ -216,6 +233,4 @@ def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: Tensor
         said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")
     if grid.experts_parallel and grid.expert_ranks > 1:
         said.append(f"whole experts dealt to {grid.expert_ranks} ranks")
-    if quantization.online:
-        said.append("the checkpoint is wider and is converted while it loads: one layer at full width is added to the peak")
     return said

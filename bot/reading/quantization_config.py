@@ -68,7 +68,7 @@ def read_quantization(
     if argument not in ONLINE:
         raise UnknownQuantization(f"--quantization {argument}: the checkpoint says nothing of it, and it cannot be made while loading")
     linear, experts = ONLINE[argument]
-    return Quantization(f"quantized while loading ({argument})", linear, experts, online=True)
+    return Quantization(f"quantized while loading ({argument})", linear, experts, online="whole" if rules.get("online_peak") == "whole" else "layer")
 
 
 def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization:

@@ -87,6 +87,7 @@ OPTIONS: Mapping[str, str] = {
     # all
     "defaults": "what the language model's config leaves out, by its own keys",
     "sharded": "the engine deals the model over tensor ranks",
+    "online_peak": "what a checkpoint that is quantized while loading needs at its worst: one layer at full width (layer), or all (whole)",
     "block_scale_bytes": "bytes of the scale of a block",
 }
 """Option -> meaning."""
