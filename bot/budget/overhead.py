@@ -16,6 +16,15 @@ def non_torch(figures: OverheadFigures, tp: int) -> Estimate:
     return _constant("non-torch", figures.non_torch, f"growth beside torch, {'one rank' if tp == 1 else 'several ranks'}")
 
 
+def repacked(weights: int, figures: OverheadFigures) -> Estimate:
+    """What kernels add to the weights once they are loaded: other layouts, padding, scales. `weights`: bytes of one rank as loaded."""
+    low, typical, high = (round(weights * share) for share in figures.repacked.span)
+    shares = f"{figures.repacked.span[0]:.0%} to {figures.repacked.span[2]:.0%} of the weights"
+    return Estimate(
+        "repacked weights", low, typical, high, f"{shares}; fitted on {figures.repacked.rows} models; {figures.repacked.source}"
+    )
+
+
 def baseline(figures: OverheadFigures) -> Estimate:
     """CUDA context and what else stands before the first snapshot: it lowers free memory and is in no version's budget."""
     return _constant("CUDA context and communicators", figures.baseline, "total less free at start", inside=False)
@@ -27,9 +36,15 @@ def _constant(name: str, measured: Measured, how: str, *, inside: bool = True) -
     return Estimate(name, low, typical, high, f"{how}: {rows}; {measured.source}", inside)
 
 
-def estimated_terms(shape: ForwardShape, run: Run, figures: OverheadFigures) -> tuple[Estimate, ...]:
-    """Every term of one rank, each counted once: activations, non-torch, graphs, and what stands outside any budget."""
-    return activation_peak(shape, run, figures), non_torch(figures, run.tp), graph_pool(shape, run, figures), baseline(figures)
+def estimated_terms(shape: ForwardShape, run: Run, figures: OverheadFigures, weights: int = 0) -> tuple[Estimate, ...]:
+    """Every term of one rank, each counted once: activations, non-torch, graphs, repacking, and what stands outside any budget."""
+    return (
+        activation_peak(shape, run, figures),
+        non_torch(figures, run.tp),
+        graph_pool(shape, run, figures),
+        repacked(weights, figures),
+        baseline(figures),
+    )
 
 
 def together(terms: Sequence[Estimate], *, known: bool) -> tuple[int, int, int]:

@@ -68,7 +68,8 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class OverheadFigures:
     """One version's figures. Units: `sampler` bytes per sequence and vocabulary entry; `forward`, `encoder`, `context` factors on the
-    counted bytes; `non_torch`, `first_graph`, `baseline` GiB; `graph` MiB per captured graph and layer.
+    counted bytes; `non_torch`, `first_graph`, `baseline` GiB; `graph` MiB per captured graph and layer; `repacked` a share of
+    the weights.
 
     `samples`: profiling draws from the logits too. `graphs_charged`: the budget pays for graphs. `full_graphs`: a second set is captured.
     `profiled`: `batch` tokens of one batch, or `prompt` one whole prompt (unless chunked) as the first engine did.
@@ -83,6 +84,7 @@ class OverheadFigures:
     baseline: Measured
     first_graph: Measured
     graph: Measured
+    repacked: Measured
     graphs_charged: bool
     full_graphs: bool
     profiled: Literal["batch", "prompt"] = "batch"

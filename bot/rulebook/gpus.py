@@ -119,7 +119,7 @@ class Gpus:
         found = self._named(name)
         if total is not None and len(found) > 1:
             return min(found, key=lambda spec: _distance(spec, total)) if any(_distance(s, total) <= 2 * GIB for s in found) else None
-        usual = [spec for spec in found if not spec.rare]
+        usual = [spec for spec in found if not spec.rare] or list(found)
         return usual[0] if len(usual) == 1 else None
 
     def mentions(self, text: str) -> tuple[Mention, ...]:

@@ -25,6 +25,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     vendor: list[str] = []
     tp: Literal["one", "several", ""] = ""
     unified: bool = False
+    methods: list[str] = []
 
 
 class _Coefficient(_Row, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -55,11 +56,12 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     baseline: list[_Coefficient]
     first_graph: list[_Coefficient]
     graph: list[_Coefficient]
+    repacked: list[_Coefficient]
     graphs: list[_Switch]
     full_graphs: list[_Switch]
 
 
-_COEFFICIENTS = ("sampler", "forward", "encoder", "context", "non_torch", "baseline", "first_graph", "graph")
+_COEFFICIENTS = ("sampler", "forward", "encoder", "context", "non_torch", "baseline", "first_graph", "graph", "repacked")
 
 
 class Overheads:
@@ -72,9 +74,12 @@ class Overheads:
         """Which model runner serves this model on a device of that compute capability (`9.0`, or an architecture's name)."""
         return next(row.runner for row in self.file.runner if _serves(row, version, compute, architecture, dense))
 
-    def figures(self, version: str, runner: Runner, vendor: str, tp: int, *, unified: bool = False) -> OverheadFigures:
-        """Every coefficient of that version; pick the runner first. `unified`: the device shares one memory with the host."""
-        where = Where(version, runner, vendor, tp, unified)
+    def figures(self, version: str, runner: Runner, vendor: str, tp: int, *, unified: bool = False, method: str = "") -> OverheadFigures:
+        """Every coefficient of that version; pick the runner first.
+
+        `unified`: the device shares one memory with the host. `method`: how the weights are quantized, empty when they are not.
+        """
+        where = Where(version, runner, vendor, tp, unified, method)
         found = {name: _first(getattr(self.file, name), where) for name in _COEFFICIENTS}
         return OverheadFigures(
             runner=runner,
@@ -93,6 +98,7 @@ class Where(NamedTuple):
     vendor: str
     tp: int
     unified: bool = False
+    method: str = ""
 
 
 def _serves(row: _RunnerRow, version: str, compute: str, architecture: str, dense: bool) -> bool:
@@ -108,7 +114,7 @@ def _is_number(text: str) -> bool:
 def _fits(row: _Row, where: Where) -> bool:
     grid = (not row.tp or (row.tp == "one") == (where.tp == 1)) and (not row.unified or where.unified)
     maker = (not row.runner or where.runner in row.runner) and (not row.vendor or where.vendor in row.vendor)
-    return grid and maker and holds(row.vllm, where.version)
+    return grid and maker and (not row.methods or where.method in row.methods) and holds(row.vllm, where.version)
 
 
 def _first(rows: Sequence[_Coefficient], where: Where) -> Measured:

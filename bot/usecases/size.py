@@ -97,7 +97,7 @@ def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
 
 def _answer(asked: Asked, measured: Measured | None) -> Answer:
     weights, said = weights_of(asked)
-    other = other_terms(asked, measured)
+    other = other_terms(asked, weights, measured)
     ranks, more = _budgets(asked, weights, other.bytes)
     pools = [rank.kv_pool for rank in ranks]
     known = [pool for pool in pools if pool is not None]

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from bot.budget.overhead import estimated_terms, together
-from bot.domain.overheads import Estimate, ForwardShape, OverheadFigures, Run
+from bot.domain.overheads import Estimate, ForwardShape, OverheadFigures, Run, Runner
 from bot.reading.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
 from bot.usecases.size_question import Asked
@@ -16,12 +16,15 @@ Measured = Callable[[Asked], Sequence[Estimate]]
 _FIRST_ENGINE_SEQUENCES = 256
 
 
-def estimates(asked: Asked, measured: Measured | None = None) -> tuple[Estimate, ...]:
-    """Every term beside weights and pool, on the rank that needs most; a measured term stands in for the estimate of the same name."""
+def estimates(asked: Asked, weights: int, measured: Measured | None = None) -> tuple[Estimate, ...]:
+    """Every term beside weights and pool, on the rank that needs most; a measured term stands in for the estimate of the same name.
+
+    `weights`: bytes of the heaviest rank as loaded, 0 when the question gives what they take on the device.
+    """
     figures = figures_of(asked)
     seen = {term.name: term for term in (measured(asked) if measured else ())}
-    made = estimated_terms(_shape(asked), _run(asked, figures), figures)
-    return tuple(seen.get(term.name, term) for term in made)
+    made = estimated_terms(_shape(asked), _run(asked, figures), figures, weights)
+    return tuple(seen.get(term.name, term) for term in made if term.high)
 
 
 def span(asked: Asked, terms: Sequence[Estimate]) -> tuple[int, int, int]:
@@ -34,21 +37,33 @@ def figures_of(asked: Asked) -> OverheadFigures:
     """The coefficients of this question's version, runner, device and grid."""
     gpu, shape = asked.gpu, asked.shape
     dense = not shape.experts_per_token and not shape.recurrent
+    runner = _runner(asked.version, gpu.compute if gpu else "", shape.architecture, dense)
     return _chosen(
-        asked.version,
-        gpu.compute if gpu else "",
-        gpu.vendor if gpu else "nvidia",
-        shape.architecture,
-        dense,
-        asked.grid.tp,
-        bool(gpu and gpu.unified),
+        asked.version, runner, gpu.vendor if gpu else "nvidia", asked.grid.tp, bool(gpu and gpu.unified), _method(asked.arguments)
     )
 
 
 @lru_cache(maxsize=1024)
-def _chosen(version: str, compute: str, vendor: str, architecture: str, dense: bool, tp: int, unified: bool) -> OverheadFigures:
-    overheads = load_overheads()
-    return overheads.figures(version, overheads.runner(version, compute, architecture, dense=dense), vendor, tp, unified=unified)
+def _runner(version: str, compute: str, architecture: str, dense: bool) -> Runner:
+    return load_overheads().runner(version, compute, architecture, dense=dense)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(version: str, runner: Runner, vendor: str, tp: int, unified: bool, method: str) -> OverheadFigures:
+    return load_overheads().figures(version, runner, vendor, tp, unified=unified, method=method)
+
+
+def _method(given: Mapping[str, Any]) -> str:
+    """How the weights are quantized: the flag, else what config.json or the file beside it says; empty when they are not."""
+    config = given.get("config")
+    tables = [config, config.get("text_config")] if isinstance(config, Mapping) else []
+    said = [
+        table["quantization_config"]
+        for table in tables
+        if isinstance(table, Mapping) and isinstance(table.get("quantization_config"), Mapping)
+    ]
+    named = str(said[0].get("quant_method") or "") if said else ""
+    return str(given.get("quantization") or named or ("modelopt" if given.get("hf_quant_config") else ""))
 
 
 def _shape(asked: Asked) -> ForwardShape:

@@ -1,5 +1,6 @@
 """The terms of the budget beside weights and pool: what the question gives, and what is estimated where it gives nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.domain.overheads import Estimate
@@ -33,14 +34,15 @@ class Other:
         return None if self.span is None else self.span[1]
 
 
-def other_terms(asked: Asked, measured: Measured | None = None) -> Other:
+def other_terms(asked: Asked, weights: Sequence[int] | None, measured: Measured | None = None) -> Other:
     """What the question gives (--other-bytes overrides every estimate), else estimates; nothing on a device whose memory is not known."""
     given = integer(asked.arguments, "other_bytes")
     if given is not None:
         return Other((Term("other", given, "given"),), (given, given, given), estimated=False)
     if asked.total is None:
         return Other((), None, estimated=False)
-    found = estimates(asked, measured)
+    as_loaded = 0 if asked.arguments.get("weights_bytes") is not None else max(weights or (0,))
+    found = estimates(asked, as_loaded, measured)
     return Other(tuple(_term(one) for one in found), span(asked, found), estimated=True)
 
 

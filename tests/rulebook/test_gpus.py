@@ -47,6 +47,7 @@ def test_a_modified_card_shares_its_name_and_the_total_decides(gpus: Gpus) -> No
     assert ids(gpus.decide("NVIDIA GeForce RTX 4090", round(47.37 * GIB))) == "RTX4090-48GB"
     assert ids(gpus.decide("NVIDIA GeForce RTX 4090", round(23.52 * GIB))) == "RTX4090-24GB"
     assert ids(gpus.decide("A100", round(79.25 * GIB))) == "A100-80GB"
+    assert ids(gpus.decide("RTX 4090 48GB", None)) == "RTX4090-48GB"
     assert gpus.decide("A100", None) is None
     assert gpus.decide("A100", 20 * GIB) is None
 
