@@ -1,79 +1,13 @@
 """Vision and audio towers and their projectors, as tensors."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from bot.domain.tensors import Linear, Module, Part, Plain, whole
-from bot.reading.tensor_blocks import vector
-from bot.reading.tensor_fields import Fields, MissingField
-
-Modules = list[Module]
-
-
-def tower(f: Fields) -> Modules:
-    """All modules of the family's towers; empty when it has none. Towers keep the model's dtype."""
-    made: Modules = []
-    for kind in f.rule("towers", ()):
-        made += TOWERS[kind](f)
-    return made
-
-
-class Sizes:
-    """A tower's own table in config.json over the family's defaults for it; called with the names that a size may have."""
-
-    def __init__(self, f: Fields, key: str) -> None:
-        told = f.config.get(key) or f.raw(f"thinker_config.{key}")
-        self.table: Mapping[str, Any] = {**f.rules.get(f"{key}_defaults", {}), **(told if isinstance(told, Mapping) else {})}
-
-    def __call__(self, *keys: str, default: Any = None) -> Any:
-        """The first of `keys` that has a value, else the default; MissingField when there is neither."""
-        for key in keys:
-            if self.table.get(key) is not None:
-                return self.table[key]
-        if default is None:
-            raise MissingField(f"the tower's config has no {' / '.join(keys)}: add it, or give --weights-bytes")
-        return default
-
-
-def wide(inputs: int, *outputs: Part, bias: bool = True) -> Linear:
-    """A tower's matrix with its outputs dealt."""
-    return Linear(("tower",), whole(inputs), outputs, bias, False)
-
-
-def back(inputs: Part, outputs: int, bias: bool = True) -> Linear:
-    """A tower's matrix with its inputs dealt."""
-    return Linear(("tower",), inputs, (whole(outputs),), bias, False)
-
-
-def full(inputs: int, outputs: int, bias: bool = True) -> Linear:
-    """A tower's matrix on every rank."""
-    return Linear(("tower",), whole(inputs), (whole(outputs),), bias, False)
-
-
-def blocks(
-    depth: int, hidden: int, heads: int, intermediate: int, *, gated: bool = False, bias: bool = True, norm: int = 4, inner: int = 0
-) -> Modules:
-    """`depth` transformer blocks; `norm` vectors of the hidden size each (4: two layer norms with bias); `inner`: width of all heads."""
-    head = Part(heads, (inner or hidden) // heads)
-    ups = [Part(intermediate)] * (2 if gated else 1)
-    one: Modules = [
-        wide(hidden, head, head, head, bias=bias),
-        back(head, hidden, bias),
-        wide(hidden, *ups, bias=bias),
-        back(Part(intermediate), hidden, bias),
-        vector(norm * hidden),
-    ]
-    return one * depth
-
-
-def patches(pixels: int, hidden: int, bias: bool = True) -> Plain:
-    """The convolution that makes patches."""
-    return vector(pixels * hidden + (hidden if bias else 0))
-
-
-def turned(head: int) -> Plain:
-    """The tower's own table of rotary positions: 8,192 of them, half a head wide."""
-    return Plain((whole(8192), whole(head // 2)), name="rotary positions")
+from bot.domain.tensors import Part
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import vector
+from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
+from bot.reading.towers_audio import qwen_audio, whisper_encoder
+from bot.reading.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
 
 
 def siglip(f: Fields) -> Modules:
@@ -92,54 +26,6 @@ def gemma3_projector(f: Fields) -> Modules:
     """A plain matrix and a norm. Source: vLLM models/gemma3_mm.py."""
     hidden = int(Sizes(f, "vision_config")("hidden_size"))
     return [vector(hidden * f.find("hidden") + hidden)]
-
-
-def qwen2_vision(f: Fields) -> Modules:
-    """Qwen2-VL's tower and merger. Source: vLLM models/qwen2_vl.py."""
-    v = Sizes(f, "vision_config")
-    hidden, heads, text = int(v("embed_dim")), int(v("num_heads")), int(v("hidden_size"))
-    merged = hidden * int(v("spatial_merge_size")) ** 2
-    return [
-        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden, bias=False),
-        *blocks(int(v("depth")), hidden, heads, int(hidden * float(v("mlp_ratio")))),
-        vector(2 * hidden),
-        wide(merged, Part(merged)),
-        back(Part(merged), text),
-        turned(hidden // heads),
-    ]
-
-
-def qwen25_vision(f: Fields) -> Modules:
-    """Qwen2.5-VL's tower and merger: gated, RMS norms. Source: vLLM models/qwen2_5_vl.py."""
-    v = Sizes(f, "vision_config")
-    hidden = int(v("hidden_size"))
-    merged = hidden * int(v("spatial_merge_size")) ** 2
-    return [
-        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden, bias=False),
-        *blocks(int(v("depth")), hidden, int(v("num_heads")), int(v("intermediate_size")), gated=True, norm=2),
-        vector(hidden),
-        wide(merged, Part(merged)),
-        back(Part(merged), int(v("out_hidden_size"))),
-        turned(hidden // int(v("num_heads"))),
-    ]
-
-
-def qwen3_vision(f: Fields) -> Modules:
-    """Qwen3-VL's and Qwen3.5's tower, merger and deep-stack mergers. Source: vLLM models/qwen3_vl.py."""
-    v = Sizes(f, "vision_config")
-    hidden, out = int(v("hidden_size")), int(v("out_hidden_size"))
-    merged = hidden * int(v("spatial_merge_size")) ** 2
-    merger: Modules = [wide(merged, Part(merged)), back(Part(merged), out)]
-    deep: Modules = [vector(2 * merged), *merger] * len(v("deepstack_visual_indexes", default=()))
-    return [
-        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden),
-        vector(int(v("num_position_embeddings")) * hidden),
-        *blocks(int(v("depth")), hidden, int(v("num_heads")), int(v("intermediate_size"))),
-        vector(2 * hidden),
-        *merger,
-        *deep,
-        turned(hidden // int(v("num_heads"))),
-    ]
 
 
 def llama4_vision(f: Fields) -> Modules:
@@ -215,23 +101,6 @@ def gemma4_vision(f: Fields) -> Modules:
     ]
 
 
-def whisper_encoder(f: Fields) -> Modules:
-    """Whisper's encoder: two convolutions, fixed positions, blocks without a key bias. Source: vLLM models/whisper.py."""
-    v = Sizes(f, "audio_config")
-    hidden = int(v("d_model", "hidden_size", default=f.raw("d_model")))
-    mels = int(v("num_mel_bins", default=f.raw("num_mel_bins")))
-    heads = int(v("encoder_attention_heads", "num_attention_heads", default=f.raw("encoder_attention_heads")))
-    return [
-        vector(3 * mels * hidden + hidden + 3 * hidden * hidden + hidden),
-        vector(int(v("max_source_positions", default=f.raw("max_source_positions"))) * hidden),
-        *blocks(
-            int(v("encoder_layers", "num_hidden_layers", default=f.raw("encoder_layers"))), hidden, heads,
-            int(v("encoder_ffn_dim", "intermediate_size", default=f.raw("encoder_ffn_dim"))),
-        ),
-        vector(2 * hidden),
-    ]  # fmt: skip
-
-
 def glm_vision(f: Fields) -> Modules:
     """GLM-4.1V's tower: gated, RMS norms, a convolution that merges, a gated merger. Source: vLLM models/glm4_1v.py."""
     v = Sizes(f, "vision_config")
@@ -251,12 +120,6 @@ def glm_vision(f: Fields) -> Modules:
     ]
 
 
-def qwen_audio(f: Fields) -> Modules:
-    """The audio tower of Qwen's omni models: Whisper's encoder and a projection. Source: vLLM models/qwen2_5_omni_thinker.py."""
-    a = Sizes(f, "audio_config")
-    return [*whisper_encoder(f), full(int(a("d_model")), int(a("output_dim", default=f.find("hidden"))))]
-
-
 TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "siglip": siglip,
     "gemma3-projector": gemma3_projector,
@@ -272,3 +135,23 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "glm-vision": glm_vision,
 }
 """The closed set of towers that a family's `towers` may name."""
+
+
+def tower(f: Fields) -> Modules:
+    """All modules of the family's towers; empty when it has none. Towers keep the model's dtype."""
+    made: Modules = []
+    for kind in f.rule("towers", ()):
+        made += TOWERS[kind](f)
+    return made
+
+
+GENERIC: Mapping[str, str] = {
+    "vision": "the vision tower is counted as a plain transformer with a two-layer projector, from its config",
+    "qwen-audio": "the audio tower is counted as Whisper's encoder, from its config",
+}
+"""Towers whose classes differ from family to family, and what is said of them."""
+
+
+def tower_notes(f: Fields) -> tuple[str, ...]:
+    """What was assumed of the family's towers, in words."""
+    return tuple(GENERIC[kind] for kind in f.rule("towers", ()) if kind in GENERIC)

@@ -1,0 +1,82 @@
+"""Grouped-query attention of every kind, as tensors."""
+
+from bot.domain.tensors import Module, Part, Plain, whole
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import Modules, column, row, vector
+
+
+def head_dim(f: Fields) -> int:
+    """The size of one attention head: as the file says, else hidden over heads."""
+    return f.find("head_dim", 0) or f.find("hidden") // f.find("heads")
+
+
+def kv_heads(f: Fields) -> int:
+    """Key and value heads: as the file says, one for multi-query, else as many as query heads."""
+    if f.raw("multi_query") and not f.raw("new_decoder_architecture", False):
+        return int(f.raw("n_head_kv_multi_query", 1))
+    return f.find("kv_heads", f.find("heads"))
+
+
+def grouped(f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: int = 0, shared_cache: bool = False) -> Modules:
+    """Grouped-query attention: q, k, v merged and dealt by head, o back; optional norms, gate and sinks.
+
+    `shared_cache`: the layer reads another layer's keys and values and has no weights for its own.
+    """
+    hidden, heads, kv, dim = f.find("hidden"), heads or f.find("heads"), kv or kv_heads(f), dim or head_dim(f)
+    value_dim = value_dim or int(f.raw(f.rule("value_key", ""), 0)) or dim
+    at = f.rule("attention_name", "self_attn") + "."
+    names = tuple(at + n for n in f.rule("qkv_names", ["q_proj", "k_proj", "v_proj"]))
+    query = Part(heads * (2 if f.rule("output_gate", False) else 1), dim)
+    parts = (query,) if shared_cache else (query, Part(kv, dim, "heads"), Part(kv, value_dim, "heads"))
+    made: list[Module] = [
+        column(names, hidden, *parts, bias=bool(f.rule("qkv_bias", False)), fused=at + "qkv_proj"),
+        row(at + f.rule("out_name", "o_proj"), Part(heads, value_dim), hidden, bool(f.rule("out_bias", False))),
+        *head_norms(f.rule("qk_norm", "none"), heads, 0 if shared_cache else kv, dim),
+    ]
+    if f.rule("sinks", False):
+        made.append(Plain((Part(heads),)))
+    if f.rule("head_gate", False):
+        made.append(column((at + "g_proj",), hidden, Part(heads)))
+    return tuple(made)
+
+
+def head_norms(kind: str, heads: int, kv: int, dim: int) -> Modules:
+    """Norms of queries and keys: one head's size, all heads on each rank, or all heads dealt."""
+    if kind == "head":
+        return (vector((2 if kv else 1) * dim),)
+    if kind == "full":
+        return (vector((heads + kv) * dim),)
+    if kind == "split":
+        return Plain((Part(heads, dim),)), Plain((Part(kv, dim, "heads"),))
+    return ()
+
+
+def wide_heads(f: Fields) -> Modules:
+    """Gemma 4's layers without a window: their own head size and KV heads."""
+    return grouped(f, kv=int(f.raw("num_global_key_value_heads", 0)) or kv_heads(f), dim=int(f.raw("global_head_dim", 0)) or head_dim(f))
+
+
+def window_heads(f: Fields) -> Modules:
+    """Layers with a window whose heads the file lists apart (`swa_…`), as MiMo-V2 does."""
+    return grouped(
+        f,
+        heads=int(f.raw("swa_num_attention_heads", 0)),
+        kv=int(f.raw("swa_num_key_value_heads", 0)),
+        dim=int(f.raw("swa_head_dim", 0)),
+        value_dim=int(f.raw("swa_v_head_dim", 0)),
+    )
+
+
+def indexed(f: Fields) -> Modules:
+    """MiniMax-M3's block-sparse attention: index queries by head and one index key beside q, k, v. Source: vllm/models/minimax_m3."""
+    sparse = f.raw("sparse_attention_config") or {}
+    heads, kv, dim, hidden = f.find("heads"), kv_heads(f), head_dim(f), f.find("hidden")
+    index_heads, index_dim = int(sparse.get("sparse_num_index_heads", kv)), int(sparse.get("sparse_index_dim", dim))
+    at = "self_attn."
+    names = tuple(at + n for n in ("q_proj", "k_proj", "v_proj", "index_q_proj", "index_k_proj"))
+    key = Part(kv, dim, "heads")
+    return (
+        column(names, hidden, Part(heads, dim), key, key, Part(index_heads, index_dim, "heads"), whole(index_dim)),
+        row(at + "o_proj", Part(heads, dim), hidden),
+        vector(2 * dim + 2 * index_dim),
+    )

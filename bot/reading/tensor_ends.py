@@ -1,0 +1,86 @@
+"""What stands before, after and beside the layers: embeddings, positions, output table."""
+
+from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
+from bot.reading.tensor_attention import head_dim
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import column, vector
+from bot.reading.towers import tower
+
+
+def ends(f: Fields) -> list[Stretch]:
+    """What stands before and after the layers: embeddings, positions, final norm, output table, towers."""
+    hidden, vocab = f.find("hidden"), f.find("vocab")
+    table = Table("embed_tokens", vocab, hidden, "whole" if f.rule("embedding_whole", False) else "split")
+    tied = bool(f.raw("tie_word_embeddings", f.rule("tied", False)))
+    everywhere = bool(f.rule("embeddings_everywhere", False))
+    final = vector(hidden * (2 if f.rule("norm_bias", False) else 1) * int(f.rule("final_norms", 1)))
+    stretches = [
+        Stretch("every" if everywhere else "first", (table, *before(f))),
+        Stretch("last", (final, *after(f))),
+        Stretch("every", tuple(rotary(f))),
+        Stretch(f.rule("tower_stages", "every"), tuple(tower(f)), encoder=True),
+    ]
+    if not tied:
+        stretches.append(Stretch("every" if everywhere else "last", (Table("lm_head", vocab, hidden, head=True),)))
+    if (tied or f.rule("embedding_last", False)) and not everywhere:
+        stretches.append(Stretch("last of several", (table,)))
+    return stretches
+
+
+def before(f: Fields) -> list[Module]:
+    """Learned positions, token types, per-layer embeddings, residual streams: whatever else the first stage holds."""
+    hidden = f.find("hidden")
+    made: list[Module] = []
+    if f.rule("positions", "rope") == "learned":
+        made.append(vector((f.find("positions") + int(f.rule("positions_extra", 0))) * hidden))
+    if f.raw("type_vocab_size"):
+        made.append(vector(int(f.raw("type_vocab_size")) * hidden))
+    width = int(f.raw("hidden_size_per_layer_input", 0))
+    if width and "per-layer-inputs" in f.rule("extras", ()):
+        every = width * f.find("layers")
+        made.append(Table("embed_tokens_per_layer", int(f.raw("vocab_size_per_layer_input", f.find("vocab"))), every))
+        made += [column(("per_layer_model_projection",), hidden, Part(every)), vector(width)]
+    if "laurel" in f.rule("extras", ()):
+        made += [column(("altup_projections",), hidden, Part(hidden))] * (2 * (int(f.raw("altup_num_inputs", 4)) - 1))
+    return made
+
+
+def after(f: Fields) -> list[Module]:
+    """What else the last stage holds: the mixing of residual streams into one."""
+    if "hyper-connections" not in f.rule("extras", ()):
+        return []
+    streams = int(f.raw("hc_mult", 4))
+    return [vector(streams * streams * f.find("hidden") + streams + 1, 4)]
+
+
+def rotary(f: Fields) -> list[Plain]:
+    """The tables of rotary positions, each shared by all layers of a stage that turn alike."""
+    if f.rule("positions", "rope") != "rope" or not f.rule("rotary_table", True):
+        return []
+    rows, whole_heads = rotary_rows(f), bool(f.rule("rotary_whole", False))
+    told = [int(f.raw(key)) for key in f.rule("rotary_dims", [])]
+    if told:
+        dims = [dim if whole_heads else int(dim * partial(f)) for dim in told]
+    else:
+        dims = [int(f.raw("qk_rope_head_dim") or f.raw("rotary_dim") or head_dim(f) * partial(f))]
+    return [Plain((whole(rows), whole(dim)), f.rule("rotary_bytes"), "rotary positions") for dim in dims]
+
+
+def rotary_rows(f: Fields) -> int:
+    """Positions in the table: the model's own limit, stretched by YaRN; four times for sections of several axes in one table."""
+    scaling = f.raw("rope_scaling") or f.raw("rope_parameters") or {}
+    positions = int(f.raw(f.rule("positions_key", ""), 0)) or f.find("positions", 2048)
+    if (scaling.get("rope_type") or scaling.get("type")) == "yarn":
+        positions = int(int(scaling.get("original_max_position_embeddings") or positions) * float(scaling.get("factor", 1)))
+    if scaling.get("mrope_section"):
+        return positions * int(
+            f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else f.rule("rotary_sections_times", 4)
+        )
+    return positions
+
+
+def partial(f: Fields) -> float:
+    """The share of a head that is turned."""
+    scaling = f.raw("rope_scaling") or f.raw("rope_parameters") or {}
+    told = f.raw("partial_rotary_factor", scaling.get("partial_rotary_factor", f.raw("rotary_pct")))
+    return float(f.rule("partial", 1.0) if told is None else told)

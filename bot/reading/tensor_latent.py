@@ -1,0 +1,81 @@
+"""Attention over latents (DeepSeek) and what picks the tokens for it, as tensors."""
+
+from bot.domain.tensors import Linear, Module, Part, Plain, whole
+from bot.reading.tensor_attention import head_dim
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
+
+
+def latent(f: Fields) -> Modules:
+    """Multi-head latent attention (DeepSeek-V2 on): latents copied to each rank, heads dealt, absorbed copies of kv_b kept in BF16.
+
+    The absorbed copies (W_UK, W_UV) stand beside kv_b_proj after loading: vLLM layers/attention/mla_attention.py.
+    """
+    hidden, heads = f.find("hidden"), f.find("heads")
+    q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), int(f.raw("kv_lora_rank"))
+    rope, nope, value = int(f.raw("qk_rope_head_dim")), int(f.raw("qk_nope_head_dim")), int(f.raw("v_head_dim"))
+    at = "self_attn."
+    made: list[Module] = []
+    if q_rank:
+        made += [
+            Linear((at + "q_a_proj", at + "kv_a_proj_with_mqa"), whole(hidden), (whole(q_rank), whole(kv_rank + rope))),
+            vector(q_rank),
+            column((at + "q_b_proj",), q_rank, Part(heads, nope + rope)),
+        ]
+    else:
+        made += [column((at + "q_proj",), hidden, Part(heads, nope + rope)), copied(at + "kv_a_proj_with_mqa", hidden, kv_rank + rope)]
+    return (
+        *made,
+        vector(kv_rank),
+        column((at + "kv_b_proj",), kv_rank, Part(heads, nope + value)),
+        row(at + "o_proj", Part(heads, value), hidden, bool(f.rule("out_bias", False))),
+        *((column((at + "g_proj",), hidden, Part(heads, value)),) if f.raw("mla_use_output_gate") else ()),
+        Plain((Part(heads, (nope + value) * kv_rank),), 2, "absorbed copies of kv_b_proj"),
+    )
+
+
+def indexer(f: Fields) -> Modules:
+    """The lightning indexer of sparse attention (DeepSeek-V3.2), copied to each rank; its head weights are not quantized."""
+    heads, dim = int(f.raw("index_n_heads")), int(f.raw("index_head_dim"))
+    q_rank, hidden = int(f.raw("q_lora_rank")), f.find("hidden")
+    at = "self_attn.indexer."
+    return (
+        copied(at + "wq_b", q_rank, heads * dim),
+        copied(at + "wk", hidden, dim),
+        vector(2 * dim),
+        copied(at + "weights_proj", hidden, heads, quantized=False),
+    )
+
+
+def compressed_latent(f: Fields, ratio: int) -> Modules:
+    """DeepSeek-V4's attention: one shared latent, grouped output projection, a compressor, and an indexer at ratio 4.
+
+    Sources: vllm/models/deepseek_v4/attention.py, compressor.py.
+    """
+    hidden, heads, dim = f.find("hidden"), f.find("heads"), head_dim(f)
+    q_rank, o_rank, groups = int(f.raw("q_lora_rank")), int(f.raw("o_lora_rank")), int(f.raw("o_groups"))
+    at = "attn."
+    made: list[Module] = [
+        Linear((at + "wq_a", at + "wkv"), whole(hidden), (whole(q_rank), whole(dim))),
+        column((at + "wq_b",), q_rank, Part(heads, dim)),
+        column((at + "wo_a",), heads * dim // groups, Part(groups * o_rank)),
+        row(at + "wo_b", Part(groups * o_rank), hidden),
+        vector(q_rank + dim),
+        Plain((whole(64),), F32),
+    ]
+    if ratio > 1:
+        made += compressor(hidden, dim, ratio)
+    if ratio == 4:
+        index_heads, index_dim = int(f.raw("index_n_heads")), int(f.raw("index_head_dim"))
+        made += [
+            copied(at + "indexer.wq_b", q_rank, index_heads * index_dim),
+            copied(at + "weights_proj", hidden, index_heads, quantized=False),
+        ]
+        made += compressor(hidden, index_dim, ratio)
+    return tuple(made)
+
+
+def compressor(hidden: int, dim: int, ratio: int) -> Modules:
+    """Pools `ratio` tokens into one entry; overlapping windows double its width at ratio 4. Not quantized."""
+    width = dim * (2 if ratio == 4 else 1)
+    return (copied("compressor", hidden, 2 * width, quantized=False), Plain((whole(ratio), whole(width)), F32), vector(dim))

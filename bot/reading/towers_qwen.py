@@ -1,0 +1,54 @@
+"""The vision towers of the Qwen models, as tensors."""
+
+from bot.domain.tensors import Part
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import vector
+from bot.reading.tower_parts import Modules, Sizes, back, blocks, patches, turned, wide
+
+
+def qwen2_vision(f: Fields) -> Modules:
+    """Qwen2-VL's tower and merger. Source: vLLM models/qwen2_vl.py."""
+    v = Sizes(f, "vision_config")
+    hidden, heads, text = int(v("embed_dim")), int(v("num_heads")), int(v("hidden_size"))
+    merged = hidden * int(v("spatial_merge_size")) ** 2
+    return [
+        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden, bias=False),
+        *blocks(int(v("depth")), hidden, heads, int(hidden * float(v("mlp_ratio")))),
+        vector(2 * hidden),
+        wide(merged, Part(merged)),
+        back(Part(merged), text),
+        turned(hidden // heads),
+    ]
+
+
+def qwen25_vision(f: Fields) -> Modules:
+    """Qwen2.5-VL's tower and merger: gated, RMS norms. Source: vLLM models/qwen2_5_vl.py."""
+    v = Sizes(f, "vision_config")
+    hidden = int(v("hidden_size"))
+    merged = hidden * int(v("spatial_merge_size")) ** 2
+    return [
+        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden, bias=False),
+        *blocks(int(v("depth")), hidden, int(v("num_heads")), int(v("intermediate_size")), gated=True, norm=2),
+        vector(hidden),
+        wide(merged, Part(merged)),
+        back(Part(merged), int(v("out_hidden_size"))),
+        turned(hidden // int(v("num_heads"))),
+    ]
+
+
+def qwen3_vision(f: Fields) -> Modules:
+    """Qwen3-VL's and Qwen3.5's tower, merger and deep-stack mergers. Source: vLLM models/qwen3_vl.py."""
+    v = Sizes(f, "vision_config")
+    hidden, out = int(v("hidden_size")), int(v("out_hidden_size"))
+    merged = hidden * int(v("spatial_merge_size")) ** 2
+    merger: Modules = [wide(merged, Part(merged)), back(Part(merged), out)]
+    deep: Modules = [vector(2 * merged), *merger] * len(v("deepstack_visual_indexes", default=()))
+    return [
+        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden),
+        vector(int(v("num_position_embeddings")) * hidden),
+        *blocks(int(v("depth")), hidden, int(v("num_heads")), int(v("intermediate_size"))),
+        vector(2 * hidden),
+        *merger,
+        *deep,
+        turned(hidden // int(v("num_heads"))),
+    ]
