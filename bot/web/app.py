@@ -3,7 +3,6 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -13,7 +12,7 @@ from bot.usecases.desk import Desk
 from bot.web import api, explain, front, health, history, incident, review, sign_in, sizing
 from bot.web.access import gate
 from bot.web.asks import Asks, all_asks
-from bot.web.door import DOOR, Door, Probe, Visible
+from bot.web.door import DOOR, Aside, Door, Probe, Visible
 from bot.web.faults import tell
 from bot.web.metrics import Meters, measuring
 from bot.web.safety import harden
@@ -73,18 +72,19 @@ def build_app(
     meters: Meters | None = None,
     visible: Visible | None = None,
     probes: Sequence[Probe] = (),
-    pool: Executor | None = None,
+    aside: Aside | None = None,
 ) -> web.Application:
     """The application that `main` serves.
 
     `slack_routes` are answered whoever asks: they check Slack's signature themselves. `visible` says which channels
-    a signed-in person may read. `probes` are the rooms' checks, asked by /readyz. `pool` reads large uploads.
+    a signed-in person may read. `probes` are the rooms' checks, asked by /readyz. `aside` runs the reading of
+    large uploads in another process.
     """
     meters = meters or Meters()
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
     secret = signing_key(settings)
-    app[DOOR] = Door(desk, settings, store, asks or all_asks(), meters, environment(), secret, visible, probes, pool, ungated)
+    app[DOOR] = Door(desk, settings, store, asks or all_asks(), meters, environment(), secret, visible, probes, aside, ungated)
     app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app

@@ -1,7 +1,6 @@
 """What every page's handler works with, laid out once by `build_app`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +21,15 @@ Visible = Callable[[str, str, str | None], Awaitable[frozenset[str] | None]]
 Probe = Callable[[], Awaitable[Sequence[Any]]]
 """One room's `checks`: what it needs to work, each a Check of bot/usecases/doctor.py."""
 
+Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs something that can be pickled in another process, and gives what it gave."""
+
 
 @dataclass(frozen=True, slots=True)
 class Door:
     """`secret` signs cookies and form tokens; random for each start when OOMBOT_SECRET_KEY is not set.
 
-    `pool` reads large uploads in other processes; None: in a thread. `ungated` are the paths of routes that answer
+    `aside` reads large uploads in other processes; None: in a thread. `ungated` are the paths of routes that answer
     whoever asks: health, metrics, and what Slack posts to.
     """
 
@@ -40,7 +42,7 @@ class Door:
     secret: bytes
     visible: Visible | None
     probes: Sequence[Probe]
-    pool: Executor | None = None
+    aside: Aside | None = None
     ungated: frozenset[str] = frozenset()
 
 

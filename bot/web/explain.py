@@ -8,13 +8,13 @@ from bot.web.door import door_of
 from bot.web.faults import Fault
 from bot.web.showing import page
 
-FIRST = "budget"
+FIRST = "utilization"
 
 
 async def explain(request: web.Request) -> web.Response:
-    """One topic, with the list of all."""
+    """One topic by its id or by what somebody asks (`about`), with the list of all."""
     door = door_of(request)
-    topic = request.match_info.get("topic", FIRST)
+    topic = request.query.get("about", "").strip()[:200] or request.match_info.get("topic", FIRST)
     incident = request.query.get("incident") or None
     try:
         reply = await door.asks.explain(door.desk, viewer_of(request), topic, incident)

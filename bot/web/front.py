@@ -32,7 +32,7 @@ async def diagnose(request: web.Request) -> web.Response:
     door, viewer = door_of(request), viewer_of(request)
     form = await read_form(request)
     try:
-        given = await contributions_of(form, viewer.user, door.desk.now(), door.pool)
+        given = await contributions_of(form, viewer.user, door.desk.now(), door.aside)
         reply = await door.asks.diagnose(door.desk, origin_of(viewer), given)
     except Unusable as refused:
         return await _front(request, refused=str(refused), status=400)

@@ -72,7 +72,7 @@ async def add(request: web.Request) -> web.Response:
     try:
         incident = await incident_of(request)
         door = door_of(request)
-        given = await contributions_of(form, viewer_of(request).user, door.desk.now(), door.pool)
+        given = await contributions_of(form, viewer_of(request).user, door.desk.now(), door.aside)
     finally:
         form.close()
     return await _into(request, incident, given)

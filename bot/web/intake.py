@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,22 +13,24 @@ from bot.reading.large import LARGE, condensed
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode, split_lines
 from bot.usecases.reply import Unusable
+from bot.web.door import Aside
 from bot.web.forms import Form, Upload
 
 EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is everything from the start of the server to its end."
 
 
-async def contributions_of(form: Form, author: str | None, at: datetime, pool: Executor | None = None) -> list[Contribution]:
+async def contributions_of(form: Form, author: str | None, at: datetime, aside: Aside | None = None) -> list[Contribution]:
     """Every paste and file of a form, in order. Unusable when there is nothing in them, or when one is no text.
 
-    Large ones are read in a process of `pool`, so that the page keeps answering; without one, in a thread.
+    Large ones are read `aside`, in another process, so that the page keeps answering; without one, in a thread.
     """
-    loop = asyncio.get_running_loop()
     kept: list[Contribution] = []
     for upload in form.uploads:
-        path = _shared(upload) if pool and upload.size > LARGE else None
-        work = partial(_at, path, upload.name) if path else partial(_of, upload.body, upload.name)
-        kept += await loop.run_in_executor(pool if path else None, work)
+        path = _shared(upload) if aside and upload.size > LARGE else None
+        if aside and path:
+            kept += await aside(partial(_at, path, upload.name))
+        else:
+            kept += await asyncio.to_thread(_of, upload.body, upload.name)
     if not kept:
         raise Unusable(EMPTY)
     return [replace(one, author=author, at=at) for one in kept]

@@ -1,12 +1,15 @@
 """What is sent to the page: refused without its token, read to the last byte with it."""
 
+import asyncio
 import gzip
 import io
 import multiprocessing
 import zipfile
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import AsyncIterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import aiohttp
 import pytest
@@ -272,16 +275,16 @@ async def test_every_log_of_a_zip_is_read_and_a_broken_one_is_named(browser: Bro
 
 
 @pytest.fixture(params=["thread", "process"])
-def pool(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+async def aside(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     if request.param == "thread":
         yield None
         return
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield pool
+        yield partial(asyncio.get_running_loop().run_in_executor, pool)
 
 
-async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers(serve: Serve, shelf: Shelf, pool: Executor | None) -> None:
-    browser = await serve(pool=pool)
+async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers(serve: Serve, shelf: Shelf, aside: Any) -> None:
+    browser = await serve(aside=aside)
     noise = "INFO 11-18 09:12:41 [launcher.py:46] Route: /ping, Methods: GET\n"
     large = noise * 70_000 + LOG + noise * 30_000
     async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", io.BytesIO(large.encode()), "large.log"))):

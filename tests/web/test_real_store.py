@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bot.domain.incident import Contribution, Origin
+from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
 from bot.store.store import Store, open_store
-from bot.usecases import forget, recall, settle, stats
 from bot.usecases.desk import Desk
+from bot.web.asks import all_asks
 from tests.web import documents
 from tests.web.conftest import NOW, Browser, Serve, Shelf
 from tests.web.test_api import _fits
@@ -34,18 +35,10 @@ async def judged(contributions: Any, precedents: Any) -> dict[str, Any]:
 @pytest.fixture
 async def kept(serve: Serve, shelf: Shelf, store: Store) -> Callable[..., Any]:
     """A page whose use cases are the real ones."""
-    asks = replace(
-        shelf.asks(),
-        history=recall.history,
-        show=recall.show,
-        settle=settle.settle,
-        undo=settle.undo,
-        stats=stats.stats,
-        forget=forget.forget,
-    )
+    asks = replace(all_asks(), diagnose=shelf.asks().diagnose)
 
     async def keeping(**named: Any) -> Browser:
-        desk = Desk(settings=Settings(), rulebook=lambda: None, judge=judged, now=lambda: NOW, store=store)  # type: ignore[arg-type, return-value]
+        desk = Desk(settings=Settings(), rulebook=load_rulebook, judge=judged, now=lambda: NOW, store=store)
         return await serve(asks=asks, desk=desk, store=store, **named)
 
     return keeping
@@ -144,6 +137,15 @@ async def test_the_api_answers_in_the_shape_that_it_describes(kept: Any, store: 
             assert answer.status == 200
         schema = {"/api/v1/incidents": "History", "/api/v1/stats": "Stats"}.get(path, "Incident")
         _fits(document, {"$ref": f"#/components/schemas/{schema}"})
+
+
+async def test_topics_are_explained_by_name_in_words_and_with_figures(kept: Any, store: Store) -> None:
+    name = await keep(store)
+    browser = await kept()
+    assert "<h1>" in await browser.text("/explain")
+    assert "FP8" in await browser.text("/explain?about=does+fp8+kv+halve+memory")
+    assert "62.98 GiB" in await browser.text(f"/explain/pool-and-blocks?incident={name}")
+    assert "fp8-kv" in await browser.text("/explain/soup", status=404)
 
 
 async def test_metrics_count_what_waits(kept: Any, store: Store) -> None:
