@@ -113,6 +113,9 @@ def _ways(document: Document) -> Iterator[str]:
 
 
 def _assumptions(document: Document) -> Iterator[str]:
+    if document.get("risks"):
+        yield f"\n{bold('Beware')}"
+        yield from (wrapped(_sentence(said), first="  - ", indent="    ") for said in document["risks"])
     if document["assumptions"]:
         yield f"\n{bold('Assumed')}"
         yield from (wrapped(said, first="  - ", indent="    ") for said in document["assumptions"])

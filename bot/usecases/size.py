@@ -19,6 +19,7 @@ from bot.usecases.size_compare import compare, several
 from bot.usecases.size_estimates import Measured
 from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
 from bot.usecases.size_refusals import refuse
+from bot.usecases.size_risks import risks
 from bot.usecases.size_search import room, ways
 from bot.usecases.size_terms import Other, Term, other_terms
 from bot.usecases.size_weights import weights_of
@@ -139,6 +140,7 @@ def document(told: Answer) -> dict[str, Any]:
         "range": _range(told),
         "terms": [_term(term) for term in told.other.terms],
         "assumptions": list(told.assumptions),
+        "risks": list(risks(asked, told.ranks[whole.limiting_rank or 0], told.other)),
         "engine_version": asked.version,
         "model": asked.arguments.get("model"),
         "gpu": asked.gpu.id if asked.gpu else None,

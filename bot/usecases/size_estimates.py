@@ -85,9 +85,15 @@ def _run(asked: Asked, figures: OverheadFigures) -> Run:
         tokens_given=given.get("max_num_batched_tokens") is not None,
         sequences_given=given.get("max_num_seqs") is not None,
         eager=_says(given, "enforce_eager"),
-        encodes=not _says(given, "language_model_only") and not _says(given, "skip_mm_profiling"),
+        encodes=not _says(given, "language_model_only") and not _says(given, "skip_mm_profiling") and not _no_items(given),
     )
 
 
 def _says(given: Mapping[str, Any], name: str) -> bool:
     return str(given.get(name, False)).lower() in {"true", "1", "yes"}
+
+
+def _no_items(given: Mapping[str, Any]) -> bool:
+    """--limit-mm-per-prompt with nothing but zeros keeps pictures out."""
+    limits = given.get("limit_mm_per_prompt")
+    return isinstance(limits, Mapping) and bool(limits) and not any(limits.values())

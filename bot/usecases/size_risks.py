@@ -1,0 +1,35 @@
+"""What may go wrong beside the budget: the start-up check, graphs on top, memory shared with the host."""
+
+from collections.abc import Iterator
+
+from bot.domain.budget import RankBudget
+from bot.domain.size import gib
+from bot.usecases.size_question import Asked
+from bot.usecases.size_terms import Other, Term
+
+
+def risks(asked: Asked, rank: RankBudget, other: Other) -> Iterator[str]:
+    """Sentences, each for what the estimates' lower ends already reach: what is merely possible is not said."""
+    if rank.total is None or rank.budget is None:
+        return
+    spare = rank.total - rank.budget
+    before = _low(other, "CUDA context and communicators")
+    if before > spare:
+        yield (
+            f"the start-up check will refuse utilization {asked.utilization:g}: at least {gib(before)} of the device is taken "
+            f"before anything is loaded, and the budget leaves {gib(max(0, spare))}"
+        )
+    graphs = next((term for term in other.terms if term.name == "CUDA graphs" and not term.inside), None)
+    if graphs is not None and before <= spare < before + (graphs.low or 0):
+        least, left = gib(graphs.low or 0), gib(spare - before)
+        yield f"CUDA graphs come on top of this version's budget: at least {least}, and {left} is left for them"
+    if asked.gpu is not None and asked.gpu.unified:
+        yield "the device shares its memory with the host: page cache and other processes lower what is free at start"
+
+
+def _low(other: Other, name: str) -> int:
+    return next((_floor(term) for term in other.terms if term.name == name), 0)
+
+
+def _floor(term: Term) -> int:
+    return term.bytes if term.low is None else term.low

@@ -1,0 +1,123 @@
+"""A sizing question as doors ask it, and where its model comes from."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.domain.tensors import Checkpoint
+from bot.hub.error import HubError
+from bot.rulebook.load import load_rulebook
+from bot.rulebook.model_names import load_model_names
+from bot.settings import Settings
+from bot.usecases.desk import Desk
+from bot.usecases.reply import Unusable
+from bot.usecases.size import size
+from bot.usecases.size_ask import size_arguments, size_words, with_model
+from bot.usecases.size_question import load_sizing
+
+
+async def unused(*_: object) -> Mapping[str, Any]:
+    raise AssertionError("sizing judges nothing")
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Desk:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return Desk(settings=Settings(hf_hub_offline="1"), rulebook=load_rulebook, judge=unused, now=lambda: datetime.now(UTC))
+
+
+def absent(model: str) -> Checkpoint:
+    raise HubError(f"the hub has no model {model}")
+
+
+def config_of(name: str) -> Mapping[str, Any]:
+    named = load_model_names().find(name)
+    assert named is not None
+    return named.config
+
+
+async def test_words_without_a_model_are_asked_which(desk: Desk) -> None:
+    with pytest.raises(Unusable, match=r"Which model\? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv \('fubar' was not understood"):
+        await size_words(desk, "fubar on 4xH100")
+
+
+async def test_words_are_answered_and_say_how_they_were_read(desk: Desk) -> None:
+    document = (await size_words(desk, "lama-3.3-70b on 4xH100 128k fp8 kv")).document
+    assert document["fits"] is True
+    assert (document["model"], document["gpu"]) == ("meta-llama/Llama-3.3-70B-Instruct", "H100-80GB")
+    assert document["corrections"] == ["'lama-3.3-70b' is no model we know; read as llama-3.3-70b"]
+    assert "--kv-cache-dtype fp8" in document["command"]
+
+
+async def test_arguments_are_answered_like_words(desk: Desk) -> None:
+    document = (await size_arguments(desk, {"model": "Qwen/Qwen3-8B", "gpu": "H100", "max_model_len": 8192})).document
+    assert document["fits"] is True
+
+
+def test_a_question_without_any_model_is_refused() -> None:
+    with pytest.raises(Unusable, match="There is no model in the question"):
+        with_model({"gpu": "H100"}, absent)
+
+
+def test_a_model_that_neither_hub_nor_rulebook_has_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(Unusable, match=r"the hub has no model Qwen/Qwen3-8C\. Did you mean"):
+        with_model({"model": "Qwen/Qwen3-8C"}, absent)
+
+
+def test_a_config_that_is_given_stays() -> None:
+    assert with_model({"model": "x", "config": {"a": 1}}, absent) == {"model": "x", "config": {"a": 1}}
+
+
+def test_a_hub_id_is_asked_of_the_hub_first_and_its_revision_is_shown() -> None:
+    def found(model: str) -> Checkpoint:
+        return Checkpoint(model, "hub", "abc123", config_of("qwen3-8b"), None, None)
+
+    question = with_model({"model": "Qwen/Qwen3-8B", "gpu": "H100"}, found)
+    assumptions = size(load_sizing(), question).document["assumptions"]
+    assert "the model is Qwen/Qwen3-8B from the hub, revision abc123" in assumptions
+
+
+def test_without_the_hub_a_well_known_id_is_answered_from_the_rulebook_and_says_so() -> None:
+    question = with_model({"model": "Qwen/Qwen3-8B"}, absent)
+    assert question["assumed"] == ["the model is Qwen/Qwen3-8B as the rulebook knows it (config.json of the repository, without what sizing does not read)"]
+
+
+def test_a_short_name_never_asks_the_hub() -> None:
+    def forbidden(model: str) -> Checkpoint:
+        raise AssertionError(model)
+
+    assert with_model({"model": "qwen3-8b"}, forbidden)["model"] == "Qwen/Qwen3-8B"
+
+
+def test_a_batch_line_with_strange_tensors_is_answered_without_them() -> None:
+    document = size(load_sizing(), {"config": config_of("qwen3-8b"), "gpu": "H100", "tensors": {"a": 1}}).document
+    assert document["fits"] is True
+
+
+def test_a_budget_that_leaves_less_than_the_context_takes_is_warned_of() -> None:
+    risks = size(load_sizing(), {"config": config_of("qwen3-8b"), "gpu": "H100", "gpu_memory_utilization": 0.999}).document["risks"]
+    assert len(risks) == 1
+    assert risks[0].startswith("the start-up check will refuse utilization 0.999")
+    assert size(load_sizing(), {"config": config_of("qwen3-8b"), "gpu": "H100"}).document["risks"] == []
+
+
+def test_graphs_on_top_of_a_tight_budget_are_warned_of() -> None:
+    question = {"config": config_of("llama-3.3-70b"), "gpu": "H100", "tensor_parallel_size": 4, "engine_version": "0.14.1", "gpu_memory_utilization": 0.99,
+                "max_num_seqs": 512}  # fmt: skip
+    assert [said[:39] for said in size(load_sizing(), question).document["risks"]] == ["CUDA graphs come on top of this version"]
+
+
+def test_memory_shared_with_the_host_is_said() -> None:
+    risks = size(load_sizing(), {"config": config_of("qwen3-0.6b"), "gpu": "DGX Spark", "gpu_memory_utilization": 0.6}).document["risks"]
+    assert risks == ["the device shares its memory with the host: page cache and other processes lower what is free at start"]
+
+
+def test_pictures_kept_out_are_not_encoded() -> None:
+    def activations(**more: Any) -> int:
+        document = size(load_sizing(), {"config": config_of("qwen3.5-27b"), "gpu": "H100", "max_num_seqs": 32, **more}).document
+        return int(document["terms"][0]["bytes"])
+
+    assert activations(limit_mm_per_prompt={"image": 0, "video": 0}) < activations(limit_mm_per_prompt={"image": 1}) == activations()
