@@ -17,34 +17,51 @@ from bot.store.store import Store, open_store
 
 
 @asynccontextmanager
-async def postgres_database() -> AsyncIterator[str]:
-    """The URL of an empty database that is dropped afterwards."""
+async def postgres_database(template: str = "template1") -> AsyncIterator[str]:
+    """The URL of a database of its own, empty or a copy of `template`, that is dropped afterwards."""
     server = os.environ.get("OOMBOT_TEST_POSTGRES")
     if not server:
         pytest.skip("OOMBOT_TEST_POSTGRES is not set")
     name = f"test_{secrets.token_hex(6)}"
-    engine = create_async_engine(server, isolation_level="AUTOCOMMIT")
-    async with engine.connect() as connection:
-        await connection.execute(text(f"CREATE DATABASE {name}"))
+    await _run(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
     finally:
-        async with engine.connect() as connection:
-            await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-        await engine.dispose()
+        await _run(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def _run(server: str, statement: str) -> None:
+    engine = create_async_engine(server, isolation_level="AUTOCOMMIT")
+    async with engine.connect() as connection:
+        await connection.execute(text(statement))
+    await engine.dispose()
+
+
+async def _migrate(url: str) -> None:
+    store = await open_store(url)
+    await store.close()
 
 
 @pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def migrated_postgres() -> Iterator[str | None]:
+    """The name of a PostgreSQL database with today's schema, made once; None without a server."""
+    server = os.environ.get("OOMBOT_TEST_POSTGRES")
+    if not server:
+        yield None
+        return
+    name = f"template_{secrets.token_hex(6)}"
+    asyncio.run(_run(server, f"CREATE DATABASE {name}"))
+    asyncio.run(_migrate(make_url(server).set(database=name).render_as_string(hide_password=False)))
+    yield name
+    asyncio.run(_run(server, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with today's schema, made once."""
     path = tmp_path_factory.mktemp("store") / "migrated.db"
-
-    async def make() -> None:
-        store = await open_store(f"sqlite+aiosqlite:///{path}")
-        await store.close()
-
-    asyncio.run(make())
-    yield path
+    asyncio.run(_migrate(f"sqlite+aiosqlite:///{path}"))
+    return path
 
 
 @pytest.fixture
@@ -55,11 +72,11 @@ def sqlite_url(migrated_file: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-async def url(request: pytest.FixtureRequest, sqlite_url: str) -> AsyncIterator[str]:
+async def url(request: pytest.FixtureRequest, sqlite_url: str, migrated_postgres: str | None) -> AsyncIterator[str]:
     if request.param == "sqlite":
         yield sqlite_url
         return
-    async with postgres_database() as found:
+    async with postgres_database(migrated_postgres or "template1") as found:
         yield found
 
 

@@ -1,0 +1,142 @@
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.domain.incident import Contribution, Origin
+from bot.store.errors import UnknownIncidentError
+from bot.store.query import parse
+from bot.store.schema import sqlite_file
+from bot.store.store import Store, open_store
+from tests.store.material import document, paste
+
+SECRET = "zebrafish quarterly numbers"
+T1 = Origin("T1", channel="C1", thread="1.1")
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Asker:
+    team: str = "T1"
+    channels: frozenset[str] | None = None
+    enterprise: str | None = None
+
+
+def quoting(text: str = SECRET) -> dict[str, object]:
+    return document(
+        first_error={"source": 1, "line": 1, "text": text, "kind": "torch_oom"},
+        proof=[{"source": 1, "line": 1, "rule": "graph-capture.inside-capture-model", "text": text}],
+        summary=text,
+        notes=[text],
+    )
+
+
+async def hits(store: Store, words: str) -> int:
+    return (await store.search(Asker(), parse(words, TOMORROW))).count
+
+
+async def test_what_is_not_there_cannot_be_forgotten(store: Store) -> None:
+    with pytest.raises(UnknownIncidentError):
+        await store.forget("T1", "D-0001")
+    assert await store.erase_message("T1", "C1", "1.2") == []
+    assert await store.purge(TOMORROW) == 0
+
+
+async def test_a_forgotten_incident_keeps_what_it_was_and_nothing_that_was_said(store: Store) -> None:
+    given = [paste(SECRET, name="zebrafish.log", message="1.2"), Contribution("answer", "rank=3")]
+    await store.append(T1, given, quoting())
+    await store.record_outcome("T1", "1", "fixed", "U1", SECRET, contributions=[Contribution("outcome", f"fixed: {SECRET}")])
+    await store.forget("T1", "1")
+    found = await store.load("T1", "1")
+    assert found
+    assert found.erased
+    assert "zebrafish" not in repr(found)
+    assert "gpu-node-17" not in repr(found)
+    assert [one.text for one in found.contributions] == [None, None, None]
+    kept = found.document
+    assert (kept["id"], kept["phase"], kept["rank"]["number"], kept["deployment"]["gpu"]) == ("D-0001", "graph_capture", 3, "H100-80GB")
+    assert kept["proof"][0]["rule"] == "graph-capture.inside-capture-model"
+    assert kept["budgets"][0]["kv_cache_bytes"] == 38_311_008_993
+    assert [(trial.change["flag"], trial.result, trial.note) for trial in found.trials] == [("--gpu-memory-utilization", "fixed", None)]
+    assert await hits(store, "zebrafish") == 0
+    assert await hits(store, "outcome:fixed gpu:h100 phase:graph_capture") == 1
+
+
+async def test_no_byte_of_it_stays_in_the_file(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    await store.append(T1, [paste("quokkasyllable " * 40)], document())
+    path = sqlite_file(sqlite_url)
+    assert path
+    assert "okkasyllable" in _bytes_of(path)  # the index leaves out letters that the word before it has
+    await store.forget("T1", "1")
+    assert "okkasyllable" not in _bytes_of(path)
+    await store.close()
+
+
+def _bytes_of(path: Path) -> str:
+    return "".join(file.read_bytes().decode("latin-1") for file in path.parent.glob(path.name + "*"))
+
+
+async def test_forgetting_twice_is_harmless(store: Store) -> None:
+    await store.append(T1, [paste(SECRET)], quoting())
+    await store.forget("T1", "1")
+    await store.forget("T1", "1")
+    assert await hits(store, "gpu:h100") == 1
+
+
+async def test_a_deleted_message_takes_along_only_what_it_contributed(store: Store) -> None:
+    await store.append(T1, [paste(SECRET, message="1.2")], quoting())
+    await store.append(T1, [paste("second paste stays", message="1.3")], quoting(), into="1")
+    assert await store.erase_message("T2", "C1", "1.2") == []
+    assert await store.erase_message("T1", "C1", "1.2") == ["D-0001"]
+    found = await store.load("T1", "1")
+    assert found
+    assert [one.text for one in found.contributions] == [None, "second paste stays"]
+    assert "zebrafish" not in repr(found)
+    assert (await hits(store, "zebrafish"), await hits(store, "second")) == (0, 1)
+
+
+async def test_an_erased_incident_can_be_added_to(store: Store) -> None:
+    await store.append(T1, [paste(SECRET)], quoting())
+    await store.forget("T1", "1")
+    await store.append(T1, [paste("a new log")], document(phase="serving"), into="1")
+    assert (await hits(store, "new log phase:serving"), await hits(store, "zebrafish")) == (1, 0)
+
+
+async def test_retention_erases_what_nobody_touched_since(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.store._PURGE_PAGE", 2)
+    for _ in range(5):
+        await store.append(T1, [paste(SECRET)], quoting())
+    between = datetime.now(UTC)
+    await store.append(T1, [paste("young")], document(), into="3")
+    assert await store.purge(between) == 4
+    assert await hits(store, "zebrafish") == 1
+    assert await store.purge(between) == 0
+
+
+async def test_a_workspace_that_left_leaves_no_evidence_and_no_token(store: Store) -> None:
+    await store.append(T1, [paste(SECRET)], quoting())
+    await store.append(Origin("T2"), [paste(SECRET)], quoting())
+    await store.save_install("T1", b"sealed")
+    await store.deliver("T1", "C1", "1.1", "Ev1", "event", SECRET.encode())
+    assert await store.erase_team("T1") == 1
+    assert await store.find_install("T1") is None
+    assert await store.claim("w", 30) is None
+    other = await store.load("T2", "1")
+    assert other
+    assert not other.erased
+
+
+async def test_what_a_delivery_carried_is_gone_when_it_is_done(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    await store.deliver("T1", "C1", "1.1", "Ev1", "event", b"quokkasyllable " * 40)
+    found = await store.claim("w", 30)
+    assert found
+    await store.finish(found.id)
+    await store.append(T1, [paste("x")], document())
+    await store.forget("T1", "1")  # empties the write-ahead log
+    path = sqlite_file(sqlite_url)
+    assert path
+    assert "okkasyllable" not in _bytes_of(path)
+    await store.close()
