@@ -6,13 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 import ahocorasick_rs
+import regex
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.frames import frame_of, is_carets, is_echo
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
-from bot.rulebook.patterns import groups, search
+from bot.rulebook.patterns import compiled, groups, search
 
 _BOUNDARY = 48
 
@@ -106,6 +107,8 @@ def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Itera
         known = {rule.id for rule in rules}
         rules = rules + [r for r in finder.crossing(line.text, following[0].text) if r.id not in known]
     for rule in rules:
+        if "prose" in rule.kinds and (line.level or line.file or line.speaker.role != "unknown" or len(line.text) > 4000):
+            continue  # what an engine logs is no prose
         fields = _captured(rule, line, following)
         if fields is not None:
             yield Fact(
@@ -119,7 +122,7 @@ def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> di
         return {}
     best: dict[str, Any] | None = None
     for text in _readings(rule, line, following):
-        match = search(rule.pattern, text)
+        match = _search(rule.pattern, text)
         if match is None:
             continue
         fields = _parsed(rule, groups(match), text)
@@ -132,13 +135,18 @@ def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> di
     return best
 
 
+def _search(pattern: str, text: str) -> "regex.Match[str] | None":
+    """The first match; a time limit costs more than most searches, so short texts go without."""
+    return search(pattern, text) if len(text) > 1500 else compiled(pattern).search(text)
+
+
 def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
     """The line as it stands, then joined with what follows: as a hard wrap, as flowing text, and as either."""
     yield line.text
     spans = max(rule.spans, 1)
     tail: list[str] = []
     for nxt in following[:spans]:
-        if nxt.signed and nxt.speaker != line.speaker or not nxt.text.strip():
+        if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip():
             break
         tail.append(nxt.text)
     if tail:

@@ -6,32 +6,51 @@ from collections.abc import Sequence
 from bot.domain.evidence import Frame, LogLine
 
 _CPYTHON = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+|\S{1,3}), in (?P<function>[\w.<>]+)')
-_NOTEBOOK = re.compile(r"File \[?~?(?P<path>[^\s:()\]]+\.py):(?P<line>\d+)(?:\]\([^)\s]*\))?,? in (?P<function>[\w.<>]+)")
-_CUT = re.compile(r'(?P<path>[\w./-]+\.py)", line (?P<line>\d+), in (?P<function>[\w.<>]+)')
-_RICH = re.compile(r"(?P<path>[\w./~-]*\w\.py):(?P<line>\d+) in (?P<function>[\w<>]+)")
+_NOTEBOOK = re.compile(r"File \[?~?(?P<path>[^\s:()\]]+\.pyx?):(?P<line>\d+)(?:\]\([^)\s]*\))?,? in (?P<function>[\w.<>]+)")
+_OLD_NOTEBOOK = re.compile(r"^\s*(?P<path>[~/][\w./~-]+\.py) in (?P<function>\w+)\(")
+_CUT = re.compile(r'(?P<path>[\w./-]+\.py)"?, line (?P<line>\d+), in (?P<function>[\w.<>]+)')
+_RICH = re.compile(r"(?P<path>[\w./~-]{0,300}\w\.py):(?P<line>\d+) in (?P<function>[\w<>]+)")
+_OPEN = re.compile(r'File "[^"\n]{0,500}$|\.py"?(?:, line|:\d+ in$|", l?i?n?e?)|", line \d+')
 _EXCEPTION = re.compile(r"\s{0,3}(?:[\w.]*(?:Error|Exception|Exit|Interrupt|OutOfResources)\b|ray\.exceptions|Killed\b)")
 _CARETS = re.compile(r"\s*[~^]+\s*$")
-_NEXT_SOURCE = 3
+MOST_JOINED = 3
 
 
 def frame_of(line: LogLine, following: Sequence[LogLine] = ()) -> Frame | None:
-    """The frame that a line shows, or None. A path broken by a hard wrap is completed from the line after it."""
+    """The frame that a line shows, with the source code behind it on the same line, or None.
+
+    One broken by a wrap is completed from the lines after it.
+    """
     text = line.text
     if ".py" not in text and 'File "' not in text:
         return None
-    match = _CPYTHON.search(text) or _NOTEBOOK.search(text) or _CUT.search(text)
-    if match is None and 'File "' in text and following:
-        joined = text + following[0].text.lstrip() if not following[0].signed or following[0].speaker == line.speaker else text
-        match = _CPYTHON.search(joined)
-    if match is None and "File" not in text:
-        match = _RICH.search(text)
+    match = _matched(text) or _completed(text, line, following)
     if match is None:
         return None
-    number = match["line"]
+    number = match.groupdict().get("line") or ""
     return Frame(
         path=match["path"], function=match["function"].rsplit(".", 1)[-1], speaker=line.speaker, source=line.source, line=line.number,
-        file_line=int(number) if number.isdigit() else None,
+        file_line=int(number) if number.isdigit() else None, echo=match.string[match.end() :].strip() if len(match.string) < 4000 else "",
     )  # fmt: skip
+
+
+def _matched(text: str) -> re.Match[str] | None:
+    match = _CPYTHON.search(text) or _NOTEBOOK.search(text) or _CUT.search(text) or _OLD_NOTEBOOK.match(text)
+    return match or (_RICH.search(text) if "File" not in text and ".py:" in text else None)
+
+
+def _completed(text: str, line: LogLine, following: Sequence[LogLine]) -> re.Match[str] | None:
+    if not _OPEN.search(text[-600:]):
+        return None
+    tight = loose = text
+    for nxt in following[:MOST_JOINED]:
+        if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip():
+            return None
+        tight, loose = tight + nxt.text.strip(), loose.rstrip() + " " + nxt.text.strip()
+        match = _matched(loose) or _matched(tight)
+        if match is not None:
+            return match
+    return None
 
 
 def is_echo(line: LogLine) -> bool:

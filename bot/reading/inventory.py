@@ -1,6 +1,7 @@
 """The machine: cards and how many, host memory and limits, and how the engine was launched."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -9,19 +10,46 @@ from bot.domain.known import Known
 from bot.domain.size import GIB, parse_size
 from bot.rulebook.gpus import Gpus, Mention, load_gpus
 
-_SMI_ROW = re.compile(r"\|\s+(?P<index>\d+)\s+(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]*?)\s+(?:On|Off|\.\.\.)\s*\|")
-_LISTED = re.compile(r"^\s*GPU (?P<index>\d+): (?P<name>[\w /.-]+?)(?: \(UUID.*)?\s*$")
-_RAM = re.compile(r"(?i)(?<![\d.])(?P<size>\d+ ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))|(?:RAM|host memory):? (?P<size2>\d+ ?[GT]i?B)")
-_LIMIT = re.compile(r"^\s*memory:\s*\"?(?P<size>\d+(?:\.\d+)?[KMGT]i?)\"?\s*$")
-_SHM = re.compile(r"(?:^shm\s+(?P<size>\d+[MGK])\s|--shm-size[= ](?P<flag>\d+(?:\.\d+)?[mMgG][bB]?))")
-_LAUNCHERS = (
-    ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ")),
-    ("compose", ("docker compose", "docker-compose", "services:")),
-    ("docker", ("docker run", "--gpus all", "vllm/vllm-openai")),
-    ("ray", ("ray start", "RayWorker", "ray::", "raylet")),
-    ("slurm", ("srun ", "sbatch", "slurmstepd")),
+_SMI_ROW = re.compile(r"\|[ \t]+(?P<index>\d+)[ \t]+(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{0,60}?)[ \t]+(?:On|Off|\.\.\.)[ \t]*\|")
+_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d+): (?P<name>[\w /.-]{2,80}?)(?: \(UUID[^\n]*)?[ \t]*$", re.MULTILINE)
+_QUERIED = re.compile(r"^[ \t]*(?P<index>\d{1,2}), ?(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{2,60}),", re.MULTILINE)
+_RAM = re.compile(
+    r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))|(?:RAM|host memory):? (?P<size2>\d{1,6} ?[GT]i?B)",
+    re.MULTILINE,
 )
+_LIMIT = re.compile(r"^[ \t]*(?:-[ \t]*)?(?:memory|mem_limit):[ \t]*[\"']?(?P<size>\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+_DOCKER_LIMIT = re.compile(r"(?<![\w-])(?:--memory|-m)[= ](?P<size>\d+(?:\.\d+)?[kKmMgG][bB]?)(?![\w.])")
+_SHM = re.compile(
+    r"^shm[ \t]+(?P<size>\d+(?:\.\d+)?[MGKT])[ \t]|--shm-size[= ][\"']?(?P<flag>\d+(?:\.\d+)?[mMgG][bB]?)|^[ \t]*shm_size:[ \t]*[\"']?(?P<key>\d+(?:\.\d+)?[ ]?[mMgG]i?[bB]?)"
+    r"|^[ \t]*sizeLimit:[ \t]*[\"']?(?P<limit>\d+(?:\.\d+)?[MG]i?)[\"']?[ \t]*$",
+    re.MULTILINE,
+)
+_HOST = (("memory_bytes", _RAM, ("RAM", "emory", "ram")), ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")), ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
+         ("shm_bytes", _SHM, ("shm", "sizeLimit:")))  # fmt: skip
+_LAUNCHERS = (
+    ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/gpu")),
+    ("compose", ("docker compose", "docker-compose", "\nservices:", "compose.yaml", "compose.yml")),
+    ("docker", ("docker run", "--gpus all", "vllm/vllm-openai", "podman run", "docker logs")),
+    ("ray", ("ray start", "RayWorker", "ray::", "raylet")),
+    ("slurm", ("srun ", "sbatch", "slurmstepd", "#SBATCH")),
+)
+MOST_LINES = 6000
 
+
+class _Joined:
+    """Lines as one text, so that a pattern runs once; `line_at` finds the line of a position."""
+
+    def __init__(self, lines: Sequence[LogLine]) -> None:
+        self.lines = [line for line in lines[:MOST_LINES] if len(line.text) < 2000]
+        self.text = "\n".join(line.text for line in self.lines)
+        self._starts: list[int] = []
+        at = 0
+        for line in self.lines:
+            self._starts.append(at)
+            at += len(line.text) + 1
+
+    def line_at(self, position: int) -> LogLine:
+        return self.lines[bisect_right(self._starts, position) - 1]
 
 
 def read_inventory(
@@ -29,17 +57,18 @@ def read_inventory(
 ) -> tuple[Known[str] | None, Known[int] | None, Mapping[str, Known[int]], Known[str] | None]:
     """(GPU id, how many, host memory figures in bytes, launcher); None for what nothing says."""
     gpus = load_gpus()
+    joined = _Joined(lines)
     total = next((int(f.fields["total"]) for f in facts if f.fields.get("total")), None) or next(
         (int(f.fields["total_bytes"]) for f in facts if f.fields.get("total_bytes")), None
     )
-    named: list[tuple[LogLine, Mention]] = [(line, m) for line in lines[:6000] for m in gpus.mentions(line.text) if len(line.text) < 2000]
-    listed = {m["index"] for line in lines[:6000] if (m := _LISTED.match(line.text) or _SMI_ROW.search(line.text))}
+    named = [(joined.line_at(m.start), m) for m in gpus.mentions(joined.text)]
+    listed = {m["index"] for pattern in (_LISTED, _SMI_ROW, _QUERIED) for m in pattern.finditer(joined.text)} if "GPU" in joined.text or "," in joined.text else set()
     gpu = _gpu(gpus, named, total, facts)
     counts = [(m.count, line) for line, m in named if m.count]
     count = Known(counts[0][0], "log", counts[0][1].source, counts[0][1].number) if counts else None
-    if count is None and listed:
+    if listed and (count is None or len(listed) > count.value):
         count = Known(len(listed), "log")
-    return gpu, count, _host(lines, facts), _launcher(lines)
+    return gpu, count, _host(joined, facts), _launcher(joined)
 
 
 def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None, facts: Sequence[Fact]) -> Known[str] | None:
@@ -56,25 +85,30 @@ def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None
     return Known(whole[0].id, "assumed") if len(whole) == 1 else None
 
 
-def _host(lines: Sequence[LogLine], facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
+def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
     host: dict[str, Known[int]] = {}
     for fact in facts:
-        if fact.fields.get("rss"):
-            host.setdefault("rss_bytes", Known(int(fact.fields["rss"]), "log", fact.source, fact.line))
+        for field, name in (("rss", "rss_bytes"), ("limit", "limit_bytes"), ("host_memory", "memory_bytes"), ("shm_size", "shm_bytes")):
+            if fact.fields.get(field):
+                host.setdefault(name, Known(int(fact.fields[field]), "log", fact.source, fact.line))
         if fact.id == "host.free":
             digits = fact.fields["memory"]
             host.setdefault("memory_bytes", Known(int(float(digits) * GIB) if digits.isdigit() else parse_size(digits), "log", fact.source, fact.line))
-    for line in lines[:6000]:
-        for name, pattern in (("memory_bytes", _RAM), ("limit_bytes", _LIMIT), ("shm_bytes", _SHM)):
-            match = pattern.search(line.text)
-            if match is not None and name not in host:
-                host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
+    for name, pattern, needles in _HOST:
+        if name in host or not any(needle in joined.text for needle in needles):
+            continue
+        match = pattern.search(joined.text)
+        if match is not None:
+            line = joined.line_at(match.start())
+            host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
     return host
 
 
-def _launcher(lines: Sequence[LogLine]) -> Known[str] | None:
-    for line in lines[:6000]:
-        for name, needles in _LAUNCHERS:
-            if any(needle in line.text for needle in needles):
-                return Known(name, "log", line.source, line.number)
-    return None
+def _launcher(joined: _Joined) -> Known[str] | None:
+    """The launcher whose mark stands first."""
+    found = [(at, name) for name, needles in _LAUNCHERS for needle in needles if (at := joined.text.find(needle)) >= 0]
+    if not found:
+        return None
+    at, name = min(found)
+    line = joined.line_at(at + (joined.text[at] == "\n"))
+    return Known(name, "log", line.source, line.number)

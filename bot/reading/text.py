@@ -3,17 +3,29 @@
 import codecs
 import html
 import re
+from functools import lru_cache
 
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
-_ANSI = re.compile(r"(?:\x1b|\\x1b|\\033|#033|\\u001b|\^\[|␛)(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
-_LOST_ESC = re.compile(r"(?<![\w\[])\[(?:\d{1,3};)*\d{1,3}m|(?<=[\w\])>:.])\[(?:0;0|1;3\d|0;3\d|0|3\d)m")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\ufeff]")
-_LITERAL = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u2212": "-", "\u202f": " "})
-_ESCAPED = re.compile(r"\\([\[\]_*`()#<>])")
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp|apos);")
+ANSI = re.compile(
+    r"(?:\x1b|\\x1[bB]|\\0?33|\\e|#033|\\u001[bB]|\^\[|␛)(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x9b[0-9;?]{0,30}[A-Za-z]"
+)
+"""Terminal sequences, also where the escape was written out; each stays within its line."""
+_LOST_ESC = re.compile(r"(?<![\w\[])\[(?:\d{1,3};){0,8}\d{1,3}m|(?<=[\w\])>:.%|])\[(?:0;0|0?1;3\d|0;3\d|0|3\d|1)m")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
+_LITERAL = str.maketrans({
+    "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"', "\u2033": '"',
+    "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " ", "\u2212": "-", "\u2010": "-", "\u2011": "-", "\uff1a": ":", "\uff08": "(", "\uff09": ")",
+})  # fmt: skip
+_ESCAPED = re.compile(r"\\([\[\]_*`()#<>|~-])")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|#34|nbsp|apos);")
+_SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,500})>|<(https?://[^|<>\s]{1,500})>")
+_MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)")
+_BOX = re.compile(r"^\s*[│┃]\s?|\s*[│┃]\s*$")
+_DASHED = re.compile(r"(?<![\w-])[\u2013\u2014](?=[a-z][a-z-]{3,})")
+_MOJIBAKE = re.compile(r"[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u2122]{1,3}")
 
 
 class NotText(ValueError):
@@ -23,6 +35,7 @@ class NotText(ValueError):
 _MAGIC = {
     b"\x89PNG": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture", b"%PDF": "a PDF", b"\x7fELF": "a program", b"GIF8": "a GIF picture",
     b"7z\xbc\xaf": "a 7-Zip archive", b"SQLite format 3": "a SQLite database", b"Rar!": "a RAR archive", b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstandard archive", b"BZh": "a bzip2 archive",
 }  # fmt: skip
 
 
@@ -49,10 +62,13 @@ def decode(data: bytes) -> str:
     except UnicodeDecodeError:
         text = data.decode("utf-8", errors="replace")
     sample = text[:20000]
-    strange = sum(c == "\ufffd" or (c < " " and c not in "\r\n\t\x1b\x08\x0c") for c in sample)
+    strange = len(_STRANGE.findall(sample))
     if strange > max(8, len(sample) // 5):
         raise NotText("this is binary data, not text; send the log as text or as a .log, .txt, .gz or .zip file")
     return text
+
+
+_STRANGE = re.compile(r"[\ufffd\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def split_lines(text: str) -> list[str]:
@@ -62,17 +78,47 @@ def split_lines(text: str) -> list[str]:
 
 
 def clean(line: str) -> str:
-    """One line without ANSI colours (also the kind that lost its escape), entities, curly quotes and control characters."""
-    if "\x1b" in line or "[" in line or "^[" in line or "#033" in line or "\\033" in line:
-        line = _ANSI.sub("", line)
-        line = _LOST_ESC.sub("", line)
+    """One line without colours (also the kind that lost its escape), entities, chat links, curly quotes, box borders and control characters."""
+    if "\x1b" in line or "[" in line:
+        line = without_colours(line)
     if "&" in line:
-        line = _ENTITY.sub(lambda m: html.unescape(m[0]), line)
+        line = _ENTITY.sub(lambda m: html.unescape(m[0]), _ENTITY.sub(lambda m: html.unescape(m[0]), line))
     if "\\" in line:
         line = _ESCAPED.sub(r"\1", line)
+    if "<http" in line or "<mailto" in line or "<tel:" in line:
+        line = _SLACK_LINK.sub(lambda m: m[1] or m[2], line)
+    if "](http" in line:
+        line = _MARKDOWN_LINK.sub(r"\1", line)
     if not line.isascii():
-        line = line.translate(_LITERAL)
-    return _CONTROL.sub("", line)
+        line = _DASHED.sub("--", _BOX.sub("", _unmangled(line).translate(_LITERAL)))
+    return line if line.isprintable() else _CONTROL.sub("", line)
+
+
+def without_colours(line: str) -> str:
+    """The line without terminal sequences, written out or lost ones included."""
+    line = ANSI.sub("", line)
+    return _LOST_ESC.sub("", line) if "m" in line and "[" in line else line
+
+
+def _unmangled(line: str) -> str:
+    """UTF-8 that was read as Windows-1252 (`â–ˆ` for █), turned back."""
+    return _MOJIBAKE.sub(lambda m: _unmangled_piece(m[0]), line)
+
+
+@lru_cache(maxsize=4096)
+def _unmangled_piece(piece: str) -> str:
+    data = bytearray()
+    for letter in piece:
+        try:
+            data += letter.encode("cp1252")
+        except UnicodeEncodeError:
+            if ord(letter) > 0xFF:
+                return piece
+            data.append(ord(letter))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return piece
 
 
 def shown(line: str, limit: int = 2000) -> str:

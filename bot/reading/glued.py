@@ -1,0 +1,46 @@
+"""Lines that share one line: a progress bar's rewrites, records whose line ends were lost, tracebacks on a single line."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+_BAR = re.compile(r"\r+|\\r(?=[A-Z(][\w ,()-]{3,60}:\s+\d{1,3}%)|(?<=[\d\]s%])(?=\(Worker_)")
+_RECORD = re.compile(
+    r"""(?<=[^\s(])\ ?(?=\((?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)[\w ]*(?:\ rank=\d+)?\ ?pid=\d+[^)]{0,80}\)\ )(?<!\)\ )(?<!\))
+    |(?<=[^\s\])|])\ ?(?=(?:INFO|ERROR|WARNING|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ \[?[\w./]+\.py:\d+\])
+    |(?<=\S)\ (?=\[rank\d+\]:\ )
+    |(?<=\S)\ ?(?=\[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:\ (?:DP|PP|TP|EP)\d+)+\]\ )
+    |\n""",
+    re.VERBOSE,
+)
+_FRAME = re.compile(r'(?<=\S)\s+(?=File "[^"\n]{1,400}", line \d{1,7}, in [\w<>]+)|(?<=\S)\s+(?=Traceback \(most recent call last\))')
+_EXCEPTION = re.compile(r"(?<=\S)\s+(?=(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception|OutOfResources)(?:: |$))")
+_MARKS = (" pid=", "INFO ", "ERROR ", "WARNING ", "CRITICAL ", "[rank", "\n", " TP", " DP", " PP")
+
+
+def pieces_of(raw: str) -> Sequence[str]:
+    r"""The rewrites of a progress bar (\r, also written out); the line itself where there is none."""
+    if "\r" not in raw and "(Worker_" not in raw and "\\r" not in raw:
+        return (raw,)
+    return [piece for piece in _BAR.split(raw) if piece.strip()] or (raw,)
+
+
+def records_of(text: str) -> Iterator[str]:
+    """The records that a line holds, first to last; the text itself where it is one."""
+    parts = [text]
+    if len(text) > 40 and any(mark in text for mark in _MARKS):
+        parts = [part for part in _RECORD.split(text) if part.strip()] or [text]
+    for part in parts:
+        yield from _frames(part)
+
+
+def _frames(text: str) -> Iterator[str]:
+    """A traceback on one line as its frames and exceptions; a frame keeps the source code behind it."""
+    frames = text.count('", line ')
+    if not frames or (frames == 1 and text.lstrip().startswith("File ") and "Error" not in text):
+        yield text
+        return
+    for piece in _FRAME.split(text):
+        if 'File "' in piece[:20]:
+            yield from (part for part in _EXCEPTION.split(piece) if part.strip())
+        elif piece.strip():
+            yield piece

@@ -1,0 +1,157 @@
+"""Signatures at the start of a line: which of the rulebook's formats stand there, and what they say together."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import regex
+
+from bot.domain.evidence import Speaker
+from bot.rulebook.book import Rulebook
+from bot.rulebook.files import FormatRule
+from bot.rulebook.patterns import TIMEOUT
+
+MOST_SIGNATURES = 8
+NOBODY = Speaker(key="", role="unknown")
+_PART = re.compile(r"([A-Z]+)(\d+)")
+_ROLES = {"rank": "worker", "ray-worker": "worker", "sglang": "worker", "tensorrt-llm": "worker", "tgi": "worker", "lmdeploy": "worker"}
+_LOOK, _REMEMBERED = 3, 20_000
+Signature = tuple[FormatRule, dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stood before a message. `carriers`: what every part of a broken line has again; `bare`: nothing else stood there."""
+
+    signatures: Sequence[Signature] = ()
+    speaker: Speaker = NOBODY
+    level: str | None = None
+    at: str | None = None
+    file: str | None = None
+    file_line: int | None = None
+    carriers: tuple[str, ...] = ()
+    bare: bool = True
+    partial: bool = False
+
+
+UNSIGNED = Head()
+
+
+class Signatures:
+    """The formats, tried at the start of a line again and again; by its first letters, most of them are not tried at all."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._rules = list(book.formats)
+        self._alone = [regex.compile(rule.pattern, regex.VERBOSE | regex.VERSION1) for rule in self._rules]
+        self._groups = [list(pattern.groupindex) for pattern in self._alone]
+        self._by_start: dict[str, regex.Pattern[str] | None] = {}
+        self._by_rules: dict[tuple[int, ...], regex.Pattern[str] | None] = {(): None}
+        self._heads: dict[str, tuple[str, Head]] = {}
+
+    def peel(self, text: str) -> tuple[str, Head]:
+        """What is left of a line, and what its signatures say."""
+        known = self._heads.get(text[:20])
+        if known is not None and text.startswith(known[0]):
+            rest = text[len(known[0]) :]
+            stripped = rest.lstrip(" \t")
+            if not stripped or self._match(stripped) is None:
+                return (rest if stripped.startswith(("File ", "Traceback")) else stripped), known[1]
+        rest, found = self._peeled(text)
+        if not found:
+            return rest, UNSIGNED
+        head = head_of(found)
+        if len(self._heads) >= _REMEMBERED:
+            self._heads.clear()
+        self._heads[text[:20]] = (text[: len(text) - len(rest)], head)
+        return rest, head
+
+    def _peeled(self, text: str) -> tuple[str, list[Signature]]:
+        found: list[Signature] = []
+        while len(found) < MOST_SIGNATURES:
+            stripped = text.lstrip(" \t") if found or text[:1] in " \t" else text
+            match = self._match(stripped)
+            if match is None or match.end() == 0:
+                return (stripped if found and not stripped.startswith(("File ", "Traceback")) else text), found
+            number = int(str(match.lastgroup)[1:].partition("_")[0])
+            found.append((self._rules[number], {k: v for k in self._groups[number] if (v := match[f"f{number}_{k}"]) is not None}))
+            text = stripped[match.end() :]
+        return text, found
+
+    def _match(self, text: str) -> "regex.Match[str] | None":
+        start = text[:_LOOK]
+        pattern = self._by_start[start] if start in self._by_start else self._starting(start)
+        if pattern is None:
+            return None
+        if len(text) < 1000:  # a time limit costs more than the match
+            return pattern.match(text)
+        try:
+            return pattern.match(text, timeout=TIMEOUT)
+        except TimeoutError:
+            return None
+
+    def _starting(self, start: str) -> "regex.Pattern[str] | None":
+        """One pattern of the formats that may begin so; None when none may."""
+        rules = tuple(n for n, pattern in enumerate(self._alone) if pattern.match(start, partial=True) is not None)
+        if rules not in self._by_rules:
+            alternatives = "|".join(f"(?:{_own_names(self._rules[n].pattern, n)})(?P<f{n}_>)" for n in rules)
+            self._by_rules[rules] = regex.compile(alternatives, regex.VERBOSE | regex.VERSION1)
+        if len(self._by_start) >= _REMEMBERED:
+            self._by_start.clear()
+        self._by_start[start] = self._by_rules[rules]
+        return self._by_start[start]
+
+
+def _own_names(pattern: str, number: int) -> str:
+    """The pattern with its groups under names of its own, so that patterns can stand in one."""
+    return pattern.replace("(?P<", f"(?P<f{number}_")
+
+
+@lru_cache(maxsize=8)
+def signatures_of(book: Rulebook) -> Signatures:
+    """One Signatures for each rulebook."""
+    return Signatures(book)
+
+
+def head_of(found: Sequence[Signature], group: str = "") -> Head:
+    """What signatures say together, outermost first; the last process named speaks, a rank line only where nobody else does."""
+    fields: dict[str, str] = {}
+    named: Signature | None = None
+    groups = [group] if group else []
+    rank: str | None = None
+    for rule, values in found:
+        fields |= values
+        if "container" in values:
+            groups.append(values["container"])
+        if rule.role == "rank":
+            rank = values["rank"]
+        if rule.role and (rule.role != "rank" or named is None):
+            named = (rule, values)
+    carriers = tuple(rule.id for rule, _ in found if carries(rule))
+    return Head(
+        signatures=found, speaker=_speaker(named, ".".join(groups), rank), level=fields.get("level"), at=fields.get("at"), file=fields.get("file"),
+        file_line=int(fields["file_line"]) if "file_line" in fields else None, carriers=carriers, bare=len(carriers) == len(found),
+        partial=any(values.get("stream") == "P" for _, values in found),
+    )  # fmt: skip
+
+
+def carries(rule: FormatRule) -> bool:
+    """Is it the signature of what carries an engine's line (a container, a quote), which every broken part has again?"""
+    return not rule.role and "(?P<level>" not in rule.pattern and "(?P<file>" not in rule.pattern
+
+
+def _speaker(named: Signature | None, group: str, rank: str | None) -> Speaker:
+    if named is None:
+        return Speaker(key=f"|{group}", group=group) if group else NOBODY
+    rule, values = named
+    label = values.get("label", "").strip() or (f"rank {values['rank']}" if "rank" in values else rule.role)
+    pid = values.get("pid", "")
+    parts = {k.lower(): int(v) for k, v in _PART.findall(values.get("parts", ""))}
+    if (number := values.get("rank", rank)) is not None:
+        parts["rank"] = int(number)
+    if "engine" in values:
+        parts["engine"] = int(values["engine"])
+    return Speaker(
+        key=f"{label}|{pid}|{values.get('ip', '')}|{group}", role=_ROLES.get(rule.role, rule.role) or "unknown", label=label,
+        pid=int(pid) if pid.isdigit() else None, ip=values.get("ip"), group=group, parts=parts,
+    )  # fmt: skip

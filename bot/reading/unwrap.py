@@ -1,0 +1,246 @@
+"""Log lines out of what a log system exported: JSON records one a line or pretty-printed, and CSV."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+MESSAGE_KEYS = ("message", "textPayload", "log", "msg", "line", "Line", "body", "content", "MESSAGE", "text", "event")
+_TIME_KEYS = ("timestamp", "@timestamp", "time", "asctime", "date", "ts", "__REALTIME_TIMESTAMP")
+_GROUP_KEYS = ("container_name", "pod_name", "containerName", "podName", "pod", "container", "host", "hostname", "service", "_SYSTEMD_UNIT")
+_LEVEL_KEYS = ("levelname", "level", "severity", "status")
+_ONE_LINE = re.compile(r'^\s*"(?:textPayload|message|log|msg|line|body|MESSAGE)"\s*:\s*"((?:[^"\\]|\\.)*)"?\s*,?\s*\}?,?\s*$')
+_HEADER = re.compile(r'"?[\w@. /-]{1,40}"?(?:,"?[\w@. /-]{1,40}"?)*$')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
+_COLUMNS = {"message", "content", "line", "log", "textpayload", "body", "msg", "jsonpayload.message", "_source.message", "@message"}
+
+
+class Shipped(NamedTuple):
+    """One line of a log, and what its export says about it."""
+
+    number: int
+    text: str
+    group: str = ""
+    at: str | None = None
+    level: str | None = None
+
+
+def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
+    """The lines themselves; those of an export instead where there is one, oldest first."""
+    head = next((text.lstrip() for _, text in lines if text.strip()), "")
+    if head[:1] in "{[" and _pretty(lines):
+        records = list(_tree(lines))
+        if records:
+            return _oldest_first(records)
+    table = _table(lines)
+    if table:
+        return _oldest_first(table)
+    found: list[Shipped] = []
+    ordered = True
+    for number, raw in lines:
+        first = raw.lstrip()[:1]
+        if first == "{" and len(raw) > 20 and (records := list(_record_line(number, raw))):
+            found += records
+            ordered = ordered and records[0].at is None
+        elif first == '"' and (match := _ONE_LINE.match(raw)) is not None:
+            found += _split(Shipped(number, _unquoted(f'"{match[1]}"')))
+        else:
+            found.append(Shipped(number, raw))
+    return found if ordered else _oldest_first(found)
+
+
+def _pretty(lines: Sequence[tuple[int, str]]) -> bool:
+    """Is it one JSON document over several lines, or an array on one? Lines of JSON records are not."""
+    texts = [text.strip() for _, text in lines[:400] if text.strip()]
+    if texts[0][0] == "{" and texts[0].endswith("}") and len(texts[0]) > 2:
+        return '"values"' in texts[0] or '"events"' in texts[0] or '"data"' in texts[0] or '"hits"' in texts[0]
+    return texts[0] in ("{", "[", "[{") or texts[0].startswith(('[{"', '[ {"', '{"', "[["))
+
+
+def _record_line(number: int, raw: str) -> Iterator[Shipped]:
+    text = raw.strip().rstrip(",")
+    if not text.endswith("}"):
+        return
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(record, dict) and (shipped := _of_record(number, _flat(record))) is not None:
+        yield from _split(shipped)
+
+
+def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
+    """Text fields by their last name; outer ones win."""
+    flat: dict[str, str] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and depth < 6:
+            for name, inner in _flat(value, depth + 1).items():
+                flat.setdefault(name, inner)
+    flat |= {k: str(v) for k, v in record.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
+    return flat
+
+
+def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
+    message = next((fields[k] for k in MESSAGE_KEYS if isinstance(fields.get(k), str)), None)
+    if message is None:
+        return None
+    process = fields.get("processName")
+    if process and "levelname" in fields:
+        message = f"({process} pid={fields.get('process', 0)}) {message}"
+    group = ".".join(dict.fromkeys(fields[k] for k in _GROUP_KEYS[:2] if fields.get(k))) or next((fields[k] for k in _GROUP_KEYS if fields.get(k)), "")
+    level = next((fields[k].upper() for k in _LEVEL_KEYS if fields.get(k, "").isalpha()), None)
+    engine = level if process else None  # a log system's severity is the stream's, not the engine's
+    return Shipped(number, message, group, next((fields[k] for k in _TIME_KEYS if k in fields), None), engine)
+
+
+def _split(shipped: Shipped) -> Iterator[Shipped]:
+    """A record of several lines as its lines, all at one place of the export."""
+    for text in shipped.text.rstrip("\n").split("\n"):
+        yield shipped._replace(text=text.rstrip("\r"))
+
+
+def _oldest_first(records: Sequence[Shipped]) -> Sequence[Shipped]:
+    """Turned around when the export lists the newest first; lines of one record keep their order."""
+    times = [r.at for r in records if r.at]
+    if len(times) < 2 or times[0] <= times[-1] or sum(a >= b for a, b in zip(times, times[1:], strict=False)) < 0.8 * (len(times) - 1):
+        return records
+    blocks: list[list[Shipped]] = []
+    for record in records:
+        if blocks and blocks[-1][0].number == record.number and blocks[-1][0].at == record.at:
+            blocks[-1].append(record)
+        else:
+            blocks.append([record])
+    return [record for block in reversed(blocks) for record in block]
+
+
+def _unquoted(quoted: str) -> str:
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:
+        return quoted[1:-1]
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or array that is being read."""
+
+    kind: str
+    key: str | None
+    fields: dict[str, str]
+    places: dict[str, int]
+    inner: list[tuple[int, dict[str, str]]]
+    items: list[tuple[str, int]]
+
+
+def _tree(lines: Sequence[tuple[int, str]]) -> Iterator[Shipped]:
+    """Records of a JSON document, cut off or whole, each at the line of its message."""
+    stack = [_Open("[", None, {}, {}, [], [])]
+    key: str | None = None
+    text = ""
+    for number, token in _tokens(lines):
+        top = stack[-1]
+        if token in "{[" and len(stack) < 200:
+            stack.append(_Open(token, key or top.key, {}, {}, [], []))
+            key, text = None, ""
+        elif token in "}]" and len(stack) > 1:
+            _close(stack.pop(), stack[-1])
+            key = None
+        elif token == ":":
+            key = text
+        elif token == ",":
+            key = None if top.kind == "{" else key
+        elif token[0] == '"' or key is not None or top.kind == "[":
+            text = _unquoted(token) if token[0] == '"' else token
+            if key is not None and top.kind == "{":
+                top.fields[key], top.places[key] = text, number
+            elif top.kind == "[":
+                top.items.append((text, number))
+    while len(stack) > 1:
+        _close(stack.pop(), stack[-1])
+    for number, fields in stack[0].inner:
+        if (shipped := _of_record(number, fields)) is not None:
+            yield from _split(shipped)
+
+
+def _tokens(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    for number, text in lines:
+        for match in _TOKEN.finditer(text):
+            yield number, match[0]
+
+
+def _close(done: _Open, parent: _Open) -> None:
+    """What an object says about itself passes to the records inside it; one without records tells its parent."""
+    if done.kind == "[":
+        if len(done.items) == 2 and done.key == "values":
+            (at, _), (line, number) = done.items
+            done.inner.append((number, {"timestamp": at, "line": line}))
+        parent.inner += done.inner
+        return
+    message = next((k for k in MESSAGE_KEYS if k in done.fields), None)
+    for _, fields in done.inner:
+        for name, value in done.fields.items():
+            fields.setdefault(name, value)
+    if message is not None and not done.inner:
+        done.inner.append((done.places[message], done.fields))
+    elif not done.inner:
+        for name, value in done.fields.items():
+            parent.fields.setdefault(name, value)
+    parent.inner += done.inner
+
+
+def _table(lines: Sequence[tuple[int, str]]) -> list[Shipped]:
+    """Rows of a CSV whose header names a message column."""
+    start = next((n for n, (_, text) in enumerate(lines[:5]) if text.strip()), None)
+    if start is None or "," not in lines[start][1] or not _HEADER.match(lines[start][1].strip()):
+        return []
+    names = [name.strip().strip('"').lower() for name in lines[start][1].strip().split(",")]
+    column = next((n for n, name in enumerate(names) if name in _COLUMNS), None)
+    if column is None:
+        return []
+    found: list[Shipped] = []
+    for number, cells in _rows(lines[start + 1 :]):
+        fields = dict(zip(names, cells, strict=False))
+        if column < len(cells):
+            at = next((fields[k] for k in ("date", "time", "timestamp", "@timestamp", "tsns") if fields.get(k)), None)
+            group = next((fields[k] for k in ("pod_name", "pod", "container_name", "container", "host", "service") if fields.get(k)), "")
+            first = cells[column]
+            inner = list(_record_line(number, first)) if first.startswith("{") else []
+            found += inner or [Shipped(number + n, text, group, at) for n, text in enumerate(first.split("\n"))]
+    return found
+
+
+_CELL = re.compile(r'"((?:[^"]|"")*)"|([^,"\n]*)')
+
+
+def _rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """(line of the row's beginning, its cells); a quoted cell may run over lines."""
+    held: list[str] = []
+    first = 0
+    quotes = 0
+    for number, text in lines:
+        first = first if held else number
+        held.append(text)
+        quotes += text.count('"')
+        if quotes % 2 and len(held) < 2000:
+            continue
+        row = "\n".join(held)
+        held, quotes = [], 0
+        if row.strip():
+            yield first, _cells(row)
+    if held:
+        yield first, _cells("\n".join(held))
+
+
+def _cells(row: str) -> list[str]:
+    cells: list[str] = []
+    at = 0
+    while at <= len(row):
+        match = _CELL.match(row, at)
+        if match is None:
+            break
+        cells.append(match[1].replace('""', '"') if match[1] is not None else match[2])
+        at = match.end() + 1
+        if match.end() >= len(row) or row[match.end()] != ",":
+            break
+    return cells
