@@ -7,6 +7,8 @@ from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.size import GIB, MIB, gib
 
 ROWS = (1024, 512, 256, 2048, 128, 64, 32, 16, 8)
+ROUND_VOCABULARIES = {131072: "mistral|nemotron|granite|devstral|pixtral", 262144: "gemma", 262208: "gemma", 65536: "jamba|rwkv"}
+"""Vocabularies that are powers of two or close: a round size proves them only where the model is named."""
 VOCABULARIES = (
     151936,
     152064,
@@ -17,10 +19,8 @@ VOCABULARIES = (
     151552,
     201088,
     262144,
-    262208,
     256000,
     100352,
-    131072,
     163840,
     102400,
     200064,
@@ -29,6 +29,9 @@ VOCABULARIES = (
     202048,
 )
 SAMPLER_BYTES = (4, 8, 12)
+LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
+IMPLAUSIBLE_GRAPHS = 16 * GIB
+TINY_WEIGHTS = GIB
 _NOBODY = Speaker(key="")
 _PREQUANTIZED = re.compile(r"(?i)awq|gptq|fp8|nvfp4|mxfp4|int4|int8|w4a16|w8a8|4bit|8bit|bnb|quantized|autoround|gguf|fp4")
 _VISION = re.compile(
@@ -39,7 +42,7 @@ _VISION = re.compile(
 def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(evidence, error)) if error is not None else []
-    return [*found, *_of_progress(evidence, error), *_of_deployment(evidence, error)]
+    return [*found, *_of_progress(evidence, error), *_of_checks(evidence, error), *_of_deployment(evidence, error)]
 
 
 def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
@@ -71,6 +74,8 @@ def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
         yield _fact("fragmentation-covers" if unallocated >= tried and unallocated > 256 * MIB else "fragmentation-excluded", error)
     if process and total and free is not None and (others := total - process - free) > GIB:
         yield _fact("others-hold", error, bytes=others)
+        if others > total // 10:
+            yield _fact("others-hold-much", error, bytes=others)
     elif (
         total
         and free is not None
@@ -98,8 +103,10 @@ def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
     rows = (int(dummy),) if dummy else (int(rows_said),) if rows_said else ROWS
     unit = GIB if tried >= GIB else MIB
     shown = round(tried / unit, 2)
+    model = evidence.deployment.model.value.lower() if evidence.deployment.model else ""
+    named = tuple(size for size, names in ROUND_VOCABULARIES.items() if re.search(names, model))
     for count in rows:
-        for vocabulary in VOCABULARIES:
+        for vocabulary in (*VOCABULARIES, *named):
             for width in SAMPLER_BYTES:
                 exact = count * vocabulary * width
                 rounded = -(-exact // (2 * MIB)) * 2 * MIB  # the allocator hands out whole 2 MiB above 10 MiB
@@ -126,6 +133,27 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if fact.id == "vllm.blocks" and fact.fields["num_gpu_blocks"] == 0:
             yield _fact("pool-not-positive", fact)
+
+
+def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+    """What the figures of checks and reports say about their cause."""
+    for fact in evidence.facts:
+        at = fact.fields
+        free = (at.get("free_before_profile_bytes"), at.get("free_after_profile_bytes"))
+        if "profiling_assert" in fact.kinds and free[0] is not None and free[0] == free[1]:
+            yield _fact("assert-equal-figures", fact)
+        if fact.id == "vllm.free-memory-check":
+            share = at["free_at_start_bytes"] / at["total_bytes"]
+            yield _fact("little-free" if share < LITTLE_FREE else "nearly-free", fact)
+        estimate = at.get("graph_estimate_bytes")
+        if estimate and estimate > IMPLAUSIBLE_GRAPHS:
+            yield _fact("graph-estimate-implausible", fact, bytes=estimate)
+    weights = [f for f in evidence.facts if f.fields.get("weights_bytes")]
+    if weights and error is not None and "no_cache_blocks" in error.kinds and weights[-1].fields["weights_bytes"] < TINY_WEIGHTS:
+        yield _fact("tiny-weights", weights[-1])
+    shorter = next((f.fields for f in evidence.facts if f.fields.get("estimated_max_model_len") and f.fields.get("needed_bytes")), None)
+    if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
+        yield _fact("estimate-implausibly-short", error)
 
 
 def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
