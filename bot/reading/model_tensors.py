@@ -102,7 +102,7 @@ def named_blocks(f: Fields) -> tuple[Modules, ...]:
     hidden, heads = f.find("hidden"), f.find("heads")
     made: dict[tuple[int, int, bool, bool], Modules] = {}
     stack = []
-    for block in f.raw(f.rule("blocks")):
+    for block in f.table(f.rule("blocks")):
         attention, feed = block["attention"], block["ffn"]
         group = int(attention.get("n_heads_in_group") or 0)
         width = nas_width(feed, hidden)

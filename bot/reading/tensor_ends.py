@@ -34,7 +34,7 @@ def before(f: Fields) -> list[Module]:
     if f.rule("positions", "rope") == "learned":
         made.append(vector((f.find("positions") + int(f.rule("positions_extra", 0))) * hidden))
     if f.raw("type_vocab_size"):
-        made.append(vector(int(f.raw("type_vocab_size")) * hidden))
+        made.append(vector(f.number("type_vocab_size") * hidden))
     width = int(f.raw("hidden_size_per_layer_input", 0))
     if width and "per-layer-inputs" in f.rule("extras", ()):
         every = width * f.find("layers")
@@ -58,7 +58,7 @@ def rotary(f: Fields) -> list[Plain]:
     if f.rule("positions", "rope") != "rope" or not f.rule("rotary_table", True):
         return []
     rows, whole_heads = rotary_rows(f), bool(f.rule("rotary_whole", False))
-    told = [int(f.raw(key)) for key in f.rule("rotary_dims", [])]
+    told = [f.number(key) for key in f.rule("rotary_dims", [])]
     if told:
         dims = [dim if whole_heads else int(dim * partial(f)) for dim in told]
     else:

@@ -50,7 +50,7 @@ def mixture(f: Fields) -> Modules:
 
 def hashed_mixture(f: Fields) -> Modules:
     """The first layers of DeepSeek-V4: experts looked up by token in a table instead of a corrected router."""
-    table = Plain((whole(f.find("vocab")), whole(int(f.raw("num_experts_per_tok")))), 4, "experts by token")
+    table = Plain((whole(f.find("vocab")), whole(f.number("num_experts_per_tok"))), 4, "experts by token")
     return (*mixture(f), table)
 
 

@@ -50,6 +50,21 @@ class Fields:
             value = self.defaults.get(key)
         return default if value is None else value
 
+    def number(self, *keys: str) -> int:
+        """The first of `keys` that holds a number; MissingField when none does."""
+        for key in keys:
+            value = self.raw(key)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return int(value)
+        raise MissingField(f"config.json has no {' / '.join(keys)}: add it, or give --weights-bytes")
+
+    def table(self, key: str) -> list[Mapping[str, Any]]:
+        """A list of tables; MissingField when there is none."""
+        value = self.raw(key)
+        if not isinstance(value, list):
+            raise MissingField(f"config.json has no {key}: add it, or give --weights-bytes")
+        return value
+
     def find(self, word: str, default: int | None = None) -> int:
         """A number by our word; MissingField when the file has none of its names and there is no default."""
         for key in NAMES[word]:

@@ -12,8 +12,8 @@ def latent(f: Fields) -> Modules:
     The absorbed copies (W_UK, W_UV) stand beside kv_b_proj after loading: vLLM layers/attention/mla_attention.py.
     """
     hidden, heads = f.find("hidden"), f.find("heads")
-    q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), int(f.raw("kv_lora_rank"))
-    rope, nope, value = int(f.raw("qk_rope_head_dim")), int(f.raw("qk_nope_head_dim")), int(f.raw("v_head_dim"))
+    q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), f.number("kv_lora_rank")
+    rope, nope, value = f.number("qk_rope_head_dim"), f.number("qk_nope_head_dim"), f.number("v_head_dim")
     at = "self_attn."
     made: list[Module] = []
     if q_rank:
@@ -36,8 +36,8 @@ def latent(f: Fields) -> Modules:
 
 def indexer(f: Fields) -> Modules:
     """The lightning indexer of sparse attention (DeepSeek-V3.2), copied to each rank; its head weights are not quantized."""
-    heads, dim = int(f.raw("index_n_heads")), int(f.raw("index_head_dim"))
-    q_rank, hidden = int(f.raw("q_lora_rank")), f.find("hidden")
+    heads, dim = f.number("index_n_heads"), f.number("index_head_dim")
+    q_rank, hidden = f.number("q_lora_rank"), f.find("hidden")
     at = "self_attn.indexer."
     return (
         copied(at + "wq_b", q_rank, heads * dim),
@@ -53,7 +53,7 @@ def compressed_latent(f: Fields, ratio: int) -> Modules:
     Sources: vllm/models/deepseek_v4/attention.py, compressor.py.
     """
     hidden, heads, dim = f.find("hidden"), f.find("heads"), head_dim(f)
-    q_rank, o_rank, groups = int(f.raw("q_lora_rank")), int(f.raw("o_lora_rank")), int(f.raw("o_groups"))
+    q_rank, o_rank, groups = f.number("q_lora_rank"), f.number("o_lora_rank"), f.number("o_groups")
     at = "attn."
     made: list[Module] = [
         Linear((at + "wq_a", at + "wkv"), whole(hidden), (whole(q_rank), whole(dim))),
@@ -66,7 +66,7 @@ def compressed_latent(f: Fields, ratio: int) -> Modules:
     if ratio > 1:
         made += compressor(hidden, dim, ratio)
     if ratio == 4:
-        index_heads, index_dim = int(f.raw("index_n_heads")), int(f.raw("index_head_dim"))
+        index_heads, index_dim = f.number("index_n_heads"), f.number("index_head_dim")
         made += [
             copied(at + "indexer.wq_b", q_rank, index_heads * index_dim),
             copied(at + "weights_proj", hidden, index_heads, quantized=False),

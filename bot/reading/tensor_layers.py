@@ -69,7 +69,7 @@ def sparse_layers(f: Fields, layers: int) -> set[int]:
     step = int(frequency or f.raw("decoder_sparse_step") or f.raw("interleave_moe_layer_step") or f.raw("moe_layer_interval") or 1)
     dense = set(f.raw("mlp_only_layers") or ())
     if f.raw("expert_layer_period"):
-        period, offset = int(f.raw("expert_layer_period")), int(f.raw("expert_layer_offset", 0))
+        period, offset = f.number("expert_layer_period"), int(f.raw("expert_layer_offset", 0))
         return {i for i in range(layers) if i % period == offset}
     if f.raw("decoder_sparse_step") or f.raw("interleave_moe_layer_step") or f.raw("moe_layer_interval"):
         return {i for i in range(first, layers) if (i + 1) % step == 0 and i not in dense}

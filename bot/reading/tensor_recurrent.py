@@ -9,9 +9,9 @@ from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
 def mamba2(f: Fields) -> Modules:
     """A Mamba-2 mixer: heads dealt; groups dealt, or copied when there is one."""
     hidden = f.find("hidden")
-    heads, dim = int(f.raw("mamba_num_heads") or f.raw("mamba_n_heads") or f.raw("num_heads")), _mamba_dim(f)
+    heads, dim = f.number("mamba_num_heads", "mamba_n_heads", "num_heads"), _mamba_dim(f)
     groups = int(f.raw("n_groups") or f.raw("mamba_n_groups") or f.raw("mamba_ngroups") or 1)
-    state = int(f.raw("ssm_state_size") or f.raw("mamba_d_state") or f.raw("state_size"))
+    state = f.number("ssm_state_size", "mamba_d_state", "state_size")
     kernel = int(f.raw("conv_kernel") or f.raw("mamba_d_conv") or 4)
     bias = bool(f.raw("use_bias", f.raw("mamba_proj_bias", False)))
     at = f.rule("mamba_name", "mixer") + "."
@@ -30,7 +30,7 @@ def mamba2(f: Fields) -> Modules:
 def _mamba_dim(f: Fields) -> int:
     told = f.raw("mamba_head_dim") or f.raw("mamba_d_head")
     if told in (None, "auto"):
-        heads = int(f.raw("mamba_num_heads") or f.raw("mamba_n_heads") or f.raw("num_heads"))
+        heads = f.number("mamba_num_heads", "mamba_n_heads", "num_heads")
         inner = f.raw("mamba_d_ssm") or int(f.raw("mamba_expand") or f.raw("expand") or 2) * f.find("hidden")
         told = f.raw("head_dim") if f.raw("num_heads") and not f.raw("num_attention_heads") else int(inner) // heads
     return int(told)
@@ -60,8 +60,8 @@ def mamba1(f: Fields) -> Modules:
 def gated_delta(f: Fields) -> Modules:
     """Gated delta-rule linear attention (Qwen3-Next, Qwen3.5): key and value heads dealt."""
     hidden = f.find("hidden")
-    k_heads, k_dim = int(f.raw("linear_num_key_heads")), int(f.raw("linear_key_head_dim"))
-    v_heads, v_dim = int(f.raw("linear_num_value_heads")), int(f.raw("linear_value_head_dim"))
+    k_heads, k_dim = f.number("linear_num_key_heads"), f.number("linear_key_head_dim")
+    v_heads, v_dim = f.number("linear_num_value_heads"), f.number("linear_value_head_dim")
     kernel = int(f.raw("linear_conv_kernel_dim") or 4)
     at = "linear_attn."
     key, value = Part(k_heads, k_dim), Part(v_heads, v_dim)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.budget.weights import Weights, weights_per_rank
-from bot.domain.tensors import StoredTensor, TensorGrid
+from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.checkpoint import stored_modules
 from bot.reading.model_tensors import read_tensors
-from bot.reading.quantization_config import read_quantization
-from bot.reading.tensor_fields import text_part
-from bot.rulebook.weights import WeightRules, load_weights
+from bot.reading.quantization_config import UnknownQuantization, read_quantization
+from bot.reading.tensor_fields import MissingField, text_part
+from bot.rulebook.weights import UnknownWeights, WeightRules, load_weights
 
 
 def weigh(
@@ -33,6 +33,26 @@ def weigh(
     lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
     """
     tables = load_weights(rules) if isinstance(rules, Path) else rules
+    try:
+        return _weighed(config, tables, grid, engine_version, gpu, dtype, quantization, hf_quant_config, tensors)
+    except (UnknownWeights, MissingField, UnknownQuantization, Unplaceable):
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError) as error:
+        # a person's config.json may hold anything anywhere
+        raise MissingField(f"config.json has a field of the wrong kind ({type(error).__name__}: {error}); give --weights-bytes") from error
+
+
+def _weighed(
+    config: Mapping[str, Any],
+    tables: WeightRules,
+    grid: TensorGrid,
+    engine_version: str,
+    gpu: str,
+    dtype: str,
+    quantization: str | None,
+    hf_quant_config: Mapping[str, Any] | None,
+    tensors: Mapping[str, StoredTensor] | None,
+) -> Weights:
     table = tables.table(config, text_part(config), engine_version, gpu)
     model = read_tensors(config, table, dtype)
     stored = stored_modules(tensors, model.dtype_bytes) if tensors else None

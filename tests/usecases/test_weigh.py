@@ -84,6 +84,20 @@ def test_a_field_that_decides_and_is_missing_is_named() -> None:
         weighed({key: value for key, value in LLAMA_8B.items() if key != "hidden_size"})
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"num_attention_heads": 0},
+        {"hidden_size": "large"},
+        {"rope_scaling": "yarn"},
+        {"quantization_config": {"quant_method": "awq", "bits": "x"}},
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_an_answer_and_no_traceback(wrong: dict[str, Any]) -> None:
+    with pytest.raises(MissingField, match=r"config\.json has"):
+        weighed(LLAMA_8B | wrong)
+
+
 def test_heads_that_do_not_divide_are_refused_as_the_engine_does() -> None:
     with pytest.raises(Unplaceable, match="32 is not divisible by 5"):
         weighed(LLAMA_8B, tp=5)
