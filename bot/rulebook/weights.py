@@ -14,6 +14,8 @@ GENERAL = "any.toml"
 """The file with what holds for every family."""
 CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
 """Keys of a change that say when it holds; the others are what it changes."""
+EXAMPLES = frozenset({"change", "example"})
+"""Tables in a table; an example is a config.json excerpt, a grid, and what the engine counted on the first rank."""
 _STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
 
 
@@ -52,7 +54,7 @@ def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architectu
     Each `[[weights.change]]` is laid over it whose `vllm` range holds, whose `architectures` name this one, and whose `not_gpus`
     are no part of the GPU's name (an unknown GPU counts as one of them).
     """
-    table = {key: value for key, value in weights.items() if key != "change"}
+    table = {key: value for key, value in weights.items() if key not in EXAMPLES}
     for change in weights.get("change", ()):
         if "vllm" in change and not in_range(version, change["vllm"]):
             continue
@@ -126,7 +128,7 @@ def load_weights(folder: Path) -> WeightRules:
 def check(weights: Mapping[str, Any]) -> Iterable[str]:
     """Every key that nothing reads, and every version range that is not one."""
     for table in (weights, *weights.get("change", ())):
-        known = set(OPTIONS) | ({"change"} if table is weights else CONDITIONS)
+        known = set(OPTIONS) | (EXAMPLES if table is weights else CONDITIONS)
         yield from (f"[weights] has no {key!r}; known: {', '.join(sorted(known))}" for key in table if key not in known)
         try:
             in_range("0", table.get("vllm", ">=0"))
