@@ -45,7 +45,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--version", action="version", version=f"oombot {_version()}" if "--version" in arguments else "")
     table = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = next((a for a in arguments if not a.startswith("-")), None)
-    module = import_module(COMMANDS[chosen][0]) if chosen in COMMANDS and chosen != "serve" else None
+    try:
+        module = import_module(COMMANDS[chosen][0]) if chosen in COMMANDS and chosen != "serve" else None
+    except Exception as error:
+        return _explained(error)
     for name, (_, help_text) in COMMANDS.items():
         if name == chosen and module is not None:
             module.add_parser(table)
