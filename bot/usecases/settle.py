@@ -59,8 +59,8 @@ async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> 
     if change_key(document.get("recommendation")) not in refuted:
         return document
     offers = [offer for offer in document.get("alternatives") or () if change_key(offer) not in refuted]
-    if not offers:
-        return document
+    if not offers:  # nothing else is known: the last change stays named, and no new trial is opened
+        return {**document, "recommendation": dict(incident.trials[-1].change), "alternatives": []} if incident.trials else document
     return {**document, "recommendation": offers[0], "alternatives": offers[1:]}
 
 

@@ -1,0 +1,160 @@
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.incident import Contribution, Origin
+from bot.usecases.desk import Viewer
+from bot.usecases.reply import Unusable
+from bot.usecases.settle import in_words, settle, undo
+from tests.store.material import EAGER, LOWER_SEQS, change, document, paste
+from tests.usecases.desks import LOCAL, desk_in
+
+
+def stubborn(_: Sequence[Contribution], __: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A judge that knows nothing of outcomes."""
+    return document()
+
+
+async def test_an_outcome_that_is_none_is_refused(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        with pytest.raises(Unusable, match="fixed, moved, same, wrong, other"):
+            await settle(desk, LOCAL, "1", "better")
+        with pytest.raises(Unusable, match="no incident D-0009"):
+            await settle(desk, LOCAL, "D-0009", "fixed")
+        with pytest.raises(Unusable, match="no outcome that could be taken back"):
+            await undo(desk, LOCAL, "1")
+
+
+async def test_another_team_settles_nothing(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin("T1", channel="C1"), [paste()], document())
+        for viewer in (Viewer("T2"), Viewer("T1", "U1", None, frozenset({"C2"}))):
+            with pytest.raises(Unusable):
+                await settle(desk, viewer, "1", "fixed")
+            with pytest.raises(Unusable):
+                await undo(desk, viewer, "1")
+
+
+async def test_fixed_earns_the_workload_test(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        found = (await settle(desk, LOCAL, "1", "fixed")).document
+        assert json.loads(json.dumps(found)) == found
+        assert (found["schema"], found["id"], found["trial"], found["outcome"], found["next"]) == (
+            "oombot.outcome/1",
+            "D-0001",
+            1,
+            "fixed",
+            None,
+        )
+        assert (
+            found["says"]
+            == "Noted: lowering --gpu-memory-utilization to 0.85 fixed it. A start is not yet proof: give it the workload test."
+        )
+        told = " ".join(found["checklist"]).lower()
+        assert all(word in told for word in ("longest input", "longest output", "multimodal", "concurrency", "cancelled", "sustained run"))
+
+
+@pytest.mark.parametrize("judge", [None, stubborn])
+async def test_same_takes_the_change_back_and_offers_the_next(tmp_path: Path, judge: Any) -> None:
+    async with desk_in(tmp_path, *([judge] if judge else [])) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        found = (await settle(desk, LOCAL, "1", "same", "at 0.85 too")).document
+        assert found["next"] == LOWER_SEQS
+        assert found["diagnosis"]["recommendation"] == LOWER_SEQS
+        assert found["says"].endswith("so take it back. Next: lowering --max-num-seqs to 256.")
+        kept = await store.load("local", "1")
+        assert kept
+        assert [(trial.result, trial.note, trial.change["id"]) for trial in kept.trials] == [
+            ("same", "at 0.85 too", "lower-gpu-memory-utilization"),
+            (None, None, "lower-max-num-seqs"),
+        ]
+        said = kept.contributions[-1]
+        assert (said.kind, said.text, said.name) == ("outcome", "same: at 0.85 too", "lower-gpu-memory-utilization")
+
+
+async def test_same_again_and_again_ends_with_a_request_for_a_longer_log(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        offered = [(await settle(desk, LOCAL, "1", "same")).document for _ in range(3)]
+        assert [one["next"] and one["next"]["id"] for one in offered] == ["lower-max-num-seqs", "eager", None]
+        assert "add a longer log" in offered[-1]["says"]
+
+
+async def test_a_judge_that_repeats_itself_is_not_repeated(tmp_path: Path) -> None:
+    async with desk_in(tmp_path, stubborn) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        offered = [(await settle(desk, LOCAL, "1", "same")).document["next"] for _ in range(3)]
+        assert [one and one["id"] for one in offered] == ["lower-max-num-seqs", "eager", None]
+
+
+async def test_moved_asks_for_the_new_log(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        found = (await settle(desk, LOCAL, "1", "moved")).document
+        assert "Add the new log to D-0001" in found["says"]
+        assert (found["next"], found["checklist"]) == (None, [])
+
+
+async def test_wrong_names_the_rule_that_spoke(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        assert "graph-capture.inside-capture-model" in (await settle(desk, LOCAL, "1", "wrong")).document["says"]
+        assert (await store.stats(LOCAL))["wrong_rules"] == [{"rule": "graph-capture.inside-capture-model", "count": 1}]
+
+
+async def test_undo_brings_the_change_back(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        await settle(desk, LOCAL, "1", "same")
+        found = (await undo(desk, LOCAL, "1")).document
+        assert (found["outcome"], found["trial"], found["diagnosis"]["recommendation"]["id"]) == (None, 1, "lower-gpu-memory-utilization")
+        kept = await store.load("local", "1")
+        assert kept
+        assert [(trial.number, trial.result) for trial in kept.trials] == [(1, None)]
+        assert kept.contributions[-1].text == "undo"
+        again = (await settle(desk, LOCAL, "1", "same")).document
+        assert again["next"]["id"] == "lower-max-num-seqs"
+
+
+async def test_undo_of_fixed_judges_nothing_anew(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        await settle(desk, LOCAL, "1", "fixed")
+        await undo(desk, LOCAL, "1")
+        kept = await store.load("local", "1")
+        assert kept
+        assert kept.trials[0].result is None
+
+
+async def test_an_outcome_without_a_recommendation_is_kept(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document(phase="unknown", verdict="open", recommendation=None, alternatives=[], proof=[]))
+        found = (await settle(desk, LOCAL, "1", "wrong", "it was the driver")).document
+        assert "none that quoted a line" in found["says"]
+
+
+async def test_an_erased_incident_can_still_be_settled(tmp_path: Path) -> None:
+    async with desk_in(tmp_path, lambda *_: pytest.fail("there is nothing to judge from")) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        await store.forget("local", "1")
+        found = (await settle(desk, LOCAL, "1", "same")).document
+        assert found["next"]["id"] == "lower-max-num-seqs"
+
+
+@pytest.mark.parametrize(
+    ("offer", "words"),
+    [
+        (change(), "lowering --gpu-memory-utilization to 0.85"),
+        (EAGER, "setting --enforce-eager"),
+        ({"id": "add-gpus", "flag": None, "direction": None, "value": None}, "`add-gpus`"),
+        ({"id": "x", "flag": "--swap-space", "direction": "remove", "value": None}, "removing --swap-space"),
+        ({}, "the change"),
+    ],
+)
+def test_a_change_in_words(offer: Mapping[str, Any], words: str) -> None:
+    assert in_words(offer) == words
