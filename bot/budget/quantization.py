@@ -55,31 +55,34 @@ def tail(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Module names, exact, by prefix (`layers.3.self_attn*`), by part (`lm_head`) or by pattern (`re:…`, `*`)."""
+    """Module names, exact, by prefix (`layers.3.self_attn*`), by part (`lm_head`, `mlp.gate`) or by pattern (`re:…`, `*`)."""
 
     exact: frozenset[str] = frozenset()
     prefixes: frozenset[str] = frozenset()
     lengths: tuple[int, ...] = ()
+    runs: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
     by_layer: bool = False
 
     @staticmethod
     def of(entries: Sequence[str]) -> "Names":
         """Reads a list as the quantization settings of checkpoints write it."""
-        exact, prefixes, patterns = set(), set(), []
+        exact, prefixes, runs, patterns = set(), set(), [], []
         for entry in entries:
             if entry.startswith("re:"):
                 patterns.append(f"(?:{entry[3:]})")
             elif "*" not in entry:
                 exact.add(tail(entry))
+                if "." in entry and "layers." not in entry:
+                    runs.append(f".{entry}.")
             elif entry.endswith("*") and "*" not in entry[:-1] and not entry.startswith("*"):
                 prefixes.add(tail(entry)[:-1])
             else:
                 patterns.append("(?:.*" + ".*".join(re.escape(piece) for piece in tail(entry).split("*")) + r"(?:\..*)?$)")
         lengths = tuple(sorted({len(p) for p in prefixes}))
         pattern = re.compile("|".join(patterns)) if patterns else None
-        by_layer = any("layers." in e for e in entries)
-        return Names(frozenset(exact), frozenset(prefixes), lengths, pattern, by_layer)
+        by_layer = any("layers" in e for e in entries)
+        return Names(frozenset(exact), frozenset(prefixes), lengths, tuple(runs), pattern, by_layer)
 
     def holds(self, name: str) -> bool:
         """Is this module, or one that contains it, named?"""
@@ -94,6 +97,8 @@ class Names:
             for end in range(len(pieces) - 1, 1, -1):
                 if ".".join(pieces[:end]) in self.exact:
                     return True
+        if any(run in f".{name}." for run in self.runs):
+            return True
         if any(name[:length] in self.prefixes for length in self.lengths):
             return True
         return self.pattern is not None and self.pattern.match(f"model.{name}") is not None

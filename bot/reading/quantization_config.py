@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.budget.quantization import Names, Quantization, Storage, tail
-from bot.reading.stored_formats import BNB4, BNB8, E4M3_STATIC, E4M3_TENSOR, FP8_CHANNEL, MODELOPT, MXFP4, NVFP4, ONLINE
+from bot.reading.stored_formats import BNB4, BNB8, E4M3_STATIC, E4M3_TENSOR, FP8_CHANNEL, MODELOPT, MXFP4, NVFP4, ONLINE, TORCHAO
 
 
 class UnknownQuantization(ValueError):
@@ -74,8 +74,23 @@ def _checkpoint(settings: Mapping[str, Any]) -> Quantization:
 
 
 def _skipped(settings: Mapping[str, Any]) -> Names:
-    keys = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules", "llm_int8_skip_modules", "modules_to_not_quantize")
-    return Names.of([str(entry) for key in keys for entry in settings.get(key) or ()])
+    named = [str(entry) for key in SKIPPED for entry in settings.get(key) or ()]
+    # GPTQModel writes `-:pattern`, AutoRound a table of modules with the bits of each
+    dynamic = [f"re:{key[2:]}" for key in settings.get("dynamic") or () if key.startswith("-:")]
+    wide = [name for name, told in (settings.get("extra_config") or {}).items() if isinstance(told, Mapping) and told.get("bits", 0) >= 16]
+    return Names.of([*named, *dynamic, *wide])
+
+
+SKIPPED = (
+    "modules_to_not_convert",
+    "ignored_layers",
+    "ignore",
+    "exclude",
+    "exclude_modules",
+    "llm_int8_skip_modules",
+    "modules_to_not_quantize",
+)
+"""Keys under which quantization settings list what they leave alone."""
 
 
 def _fp8(settings: Mapping[str, Any]) -> Quantization:
@@ -185,6 +200,33 @@ def _group(group: Mapping[str, Any], format_: str) -> Storage:
     return Storage(title, bits=bits, scalars=1 + static)
 
 
+def _quark(settings: Mapping[str, Any]) -> Quantization:
+    """AMD Quark: one weight setting for all, apart from what is excluded."""
+    weight = (settings.get("global_quant_config") or {}).get("weight") or {}
+    dtype, scheme, size = str(weight.get("dtype") or ""), str(weight.get("qscheme") or "per_tensor"), weight.get("group_size")
+    if dtype in ("fp4", "mx_fp4"):
+        storage = MXFP4
+    elif dtype.startswith(("fp8", "int8")):
+        storage = FP8_CHANNEL if scheme == "per_channel" else E4M3_TENSOR
+    elif dtype.startswith(("int4", "uint4")):
+        storage = Storage(f"Quark INT4, {size or 128} a group", bits=4, group=int(size or 128), zero_bits=4)
+    else:
+        raise UnknownQuantization(
+            f"Quark weights of type {dtype or '(missing)'}: we do not know how many bytes they take; give --weights-bytes"
+        )
+    return Quantization(f"Quark {storage.title}", storage, storage, _skipped(settings))
+
+
+def _torchao(settings: Mapping[str, Any]) -> Quantization:
+    """TorchAO: the name of its default type says the bits."""
+    told = settings.get("quant_type") or ""
+    kind = str((told.get("default") or {}).get("_type") or "") if isinstance(told, Mapping) else str(told)
+    found = next((storage for part, storage in TORCHAO.items() if part in kind.lower()), None)
+    if found is None:
+        raise UnknownQuantization(f"TorchAO type {kind or '(missing)'}: we do not know how many bytes it stores; give --weights-bytes")
+    return Quantization(f"TorchAO {found.title}", found, found, _skipped(settings))
+
+
 READERS: Mapping[str, Callable[[Mapping[str, Any]], Quantization]] = {
     "fp8": _fp8,
     "awq": _awq,
@@ -197,5 +239,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], Quantization]] = {
     "gpt-oss-mxfp4": _mxfp4,
     "bitsandbytes": _bitsandbytes,
     "fbgemm-fp8": _fbgemm,
+    "quark": _quark,
+    "torchao": _torchao,
 }
 """What reads which `quant_method`."""

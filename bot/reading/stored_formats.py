@@ -45,3 +45,10 @@ MODELOPT: Mapping[str, Storage] = {
     "W4A16_AWQ": Storage("W4A16, 128 a group", bits=4, group=128),
 }
 """ModelOpt's algorithms."""
+
+TORCHAO: Mapping[str, Storage] = {
+    "float8": FP8_CHANNEL,
+    "int8": INT8_CHANNEL,
+    "int4": Storage("INT4, 128 a group", bits=4, group=128, zero_bits=16),
+}
+"""TorchAO's types by a part of their name; int4 keeps a 16-bit scale and zero point a group."""

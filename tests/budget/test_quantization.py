@@ -38,6 +38,9 @@ def test_a_group_of_minus_one_is_the_whole_row() -> None:
         ("model.layers.0", "layers.0.mlp.down_proj", True),
         ("mtp.layers.0*", "layers.0.mlp.down_proj", False),
         ("gate", "layers.1.mlp.gate", True),
+        ("mlp.gate", "layers.1.mlp.gate", True),
+        ("mlp.gate", "layers.1.mlp.gate_proj", False),
+        ("re:.*layers\\.(0|1)\\.mlp.*", "layers.1.mlp.up_proj", True),
         ("gate", "layers.1.mlp.gate_proj", False),
     ],
 )
@@ -50,3 +53,8 @@ def test_what_is_named_apart_wins_over_the_rule() -> None:
     mixed = Quantization("mixed", fp8, fp8, assigned={"layers.0.mlp.experts": fp4})
     assert mixed.of(["layers.0.mlp.experts"], experts=True) is fp4
     assert mixed.of(["layers.1.mlp.experts"], experts=True) is fp8
+
+
+def test_a_pattern_that_names_layers_is_asked_for_each_layer() -> None:
+    assert Names.of(["re:.*layers\\.0\\.mlp.*"]).by_layer
+    assert not Names.of(["lm_head", "re:.*shared_experts.*"]).by_layer

@@ -45,6 +45,9 @@ def test_no_settings_mean_no_quantization() -> None:
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 512 * 1024),
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, 1024 * 1024),
         ({"quant_method": "fbgemm_fp8"}, 1024 * 1024 + 4 * 1024),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}}}, 1024 * 1024 + 4),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}}, 512 * 1024 + 32 * 1024),
+        ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}}}, 1024 * 1024 + 2 * 1024),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 512 * 1024 + 64 * 1024 + 8),
         ({"quant_algo": "FP8"}, 1024 * 1024 + 8),
         ({"quant_method": "compressed-tensors", "config_groups": {"g": group(8, "float", "channel")}}, 1024 * 1024 + 4 * 1024),
@@ -84,3 +87,20 @@ def test_experts_kept_in_fp4_beside_fp8_are_read_so() -> None:
     experts = found.of(["layers.3.ffn.experts"], experts=True)
     assert experts is not None
     assert (experts.bits, stored({"quant_method": "fp8", "weight_block_size": [128, 128]}).bits) == (4, 8)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"dynamic": {"-:.*mlp.*": {}}}, {"extra_config": {"model.layers.3.mlp.up_proj": {"bits": 16}}}, {"modules_to_not_convert": ["mlp"]}],
+)
+def test_what_gptq_settings_leave_alone_is_left_alone(settings: dict[str, Any]) -> None:
+    found = read_quantization({"quantization_config": {"quant_method": "gptq", "bits": 4} | settings}, {})
+    assert found.of(LINEAR) is None
+    assert found.of(["layers.3.self_attn.q_proj"]) is not None
+
+
+def test_unknown_types_of_quark_and_torchao_are_named() -> None:
+    with pytest.raises(UnknownQuantization, match="bfp16"):
+        read_quantization({"quantization_config": {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "bfp16"}}}}, {})
+    with pytest.raises(UnknownQuantization, match="Ternary"):
+        read_quantization({"quantization_config": {"quant_method": "torchao", "quant_type": "Ternary"}}, {})

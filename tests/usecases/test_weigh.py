@@ -270,3 +270,6 @@ def test_more_ranks_never_hold_more_each_and_never_less_together(heads: int, kv:
     each = [weighed(config, tp).ranks[0].resident for tp in (1, 2, 4, 8)]
     assert each == sorted(each, reverse=True)
     assert all(rank * tp >= each[0] for rank, tp in zip(each, (1, 2, 4, 8), strict=True))
+    if kv == 8:
+        copied = [(tp * rank - each[0]) / (tp - 1) for rank, tp in zip(each[1:], (2, 4, 8), strict=True)]
+        assert copied == [copied[0]] * 3, "what is copied to every rank is the same whatever their number"
