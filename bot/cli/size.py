@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
     from bot.usecases.size import size
-    from bot.usecases.size_ask import on_hub, with_model
+    from bot.usecases.size_ask import on_hub, with_cards, with_model
     from bot.usecases.size_question import load_sizing
 
     rules = load_sizing()
@@ -87,7 +87,7 @@ def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
     local = _local(options, question)
     if local is not None:
         question = {**question, **local}
-    question = with_model(question, on_hub(settings), names_first=len(options.model) > 1)
+    question = with_model(with_cards(question), on_hub(settings), names_first=len(options.model) > 1)
     reply = size(rules, question)
     return Reply(reply.kind, {**reply.document, **({"corrections": corrections} if corrections else {})}, reply.warning)
 

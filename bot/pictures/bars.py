@@ -44,9 +44,19 @@ class Bar:
 
 def bars_of(document: Mapping[str, Any]) -> tuple[Bar, ...]:
     """The bars of a sizing document's `ranks` or a diagnosis document's `budgets`; ranks that say too little for a bar are left out."""
+    if beside := document.get("side_by_side"):
+        return tuple(bar for answer in beside["answers"] if (bar := _of_answer(answer)))
     made = [_with_range(bar, rank, document) for rank in document.get("ranks") or () if (bar := _of_rank(rank))]
     made += [bar for budget in document.get("budgets") or () if (bar := _of_budget(budget))]
     return tuple(_merged(made))
+
+
+def _of_answer(answer: Mapping[str, Any]) -> Bar | None:
+    """Answers held side by side show one bar each: the rank that limits."""
+    ranks = answer.get("ranks") or ()
+    limiting = next((rank for rank in ranks if rank.get("rank") == (answer.get("limiting_rank") or 0)), None)
+    bar = _of_rank(limiting) if limiting else None
+    return replace(_with_range(bar, limiting, answer), label=str(answer["of"])) if bar and limiting else None
 
 
 def _with_range(bar: Bar, rank: Mapping[str, Any], document: Mapping[str, Any]) -> Bar:

@@ -34,7 +34,18 @@ async def size_arguments(desk: Desk, question: Mapping[str, Any]) -> Reply:
 
 
 def _sized(settings: Settings, question: Mapping[str, Any], names_first: bool) -> dict[str, Any]:
-    return dict(size(load_sizing(), with_model(question, on_hub(settings), names_first=names_first)).document)
+    whole = with_model(with_cards(question), on_hub(settings), names_first=names_first)
+    return dict(size(load_sizing(), whole).document)
+
+
+def with_cards(question: Mapping[str, Any]) -> dict[str, Any]:
+    """The question with `4xH100` read as the card and, where nothing else spreads the model, as tensor parallel size 4."""
+    found = load_sizing().gpus.mentions(str(question.get("gpu") or ""))
+    if len(found) != 1 or found[0].count is None or "," in str(question["gpu"]):
+        return dict(question)
+    name = found[0].specs[0].id if len(found[0].specs) == 1 else found[0].specs[0].short[0]
+    spread = {} if question.get("tensor_parallel_size") is not None else {"tensor_parallel_size": found[0].count}
+    return {**question, **spread, "gpu": name}
 
 
 def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = False) -> dict[str, Any]:

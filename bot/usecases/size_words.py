@@ -13,16 +13,17 @@ from bot.usecases.size_question import SizingRules
 
 _FILLERS = frozenset([
     "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",
-    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "max",
+    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "many", "max",
     "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
     "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
-    "using", "vram", "we", "what", "when", "will", "with", "without", "would", "you",
+    "using", "vllm", "vram", "we", "what", "when", "will", "with", "without", "would", "you",
 ])  # fmt: skip
 _QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
 _KV_WORD = r"kv(?:[ -]?cache)?"
 _KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
 
+_LEAD = re.compile(r"^(?:/oom|oombot|vllm|size|serve|(?:\S*python3? )?-m vllm\.\S+|\s)+(?=\s|$)", re.IGNORECASE)
 _SHORT_KV = {"bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -62,7 +63,7 @@ class _Reader:
 
 def read_words(rules: SizingRules, text: str) -> Words:
     """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
-    reader = _Reader(rules.gpus, load_model_names(), " ".join(text.split()))
+    reader = _Reader(rules.gpus, load_model_names(), _LEAD.sub("", " ".join(text.split())))
     for step in (_flags, _hub_ids, _named_models, _cards, _pairs, _kv_types, _amounts, _bare_words, _leftovers):
         step(reader)
     _spread(reader)
@@ -149,7 +150,7 @@ _PAIRS = {
     "data_parallel_size": r"dp|data[ -]parallel(?:[ -]size)?",
     "decode_context_parallel_size": r"dcp",
     "max_model_len": r"(?:max(?:imum)?[ -])?(?:model[ -])?(?:len|length|ctx|context)(?:[ -]?(?:length|len|window))?",
-    "max_num_seqs": r"(?:max[ -])?(?:num[ -])?(?:seqs?|sequences|requests|users|concurrency|batch[ -]size)",
+    "max_num_seqs": r"(?:max[ -])?(?:num[ -])?(?:seqs?|sequences|(?:concurrent )?(?:requests|users)|concurrency|batch[ -]size)",
     "max_num_batched_tokens": r"(?:max[ -])?(?:num[ -])?batched(?:[ -]tokens)?",
     "gpu_memory_utilization": r"(?:gpu[ -]memory[ -])?util(?:i[sz]ation)?",
     "block_size": r"block(?:[ -]size)?",
@@ -185,10 +186,10 @@ def _kv_types(reader: _Reader) -> None:
 
 def _amounts(reader: _Reader) -> None:
     """46GB pool, 70GB checkpoint; then figures without a name: 128k or 131072 is a length, 0.95 or 95% a utilization."""
-    size, names = r"\d+(?:\.\d+)? ?(?:GB|GiB|G|MB|MiB)", "pool|kv|weights|checkpoint|other"
-    for match in reader.take(rf"(?P<before>{size}) (?:of )?(?P<kind>{names})|(?P<first>{names})[ =:]+(?P<after>{size})"):
+    size, names = r"\d+(?:\.\d+)? ?(?:GB|GiB|G|MB|MiB)", "pool|kv(?:[ -]?cache)?|weights|checkpoint|other"
+    for match in reader.take(rf"(?P<before>{size}) (?:of )?(?P<kind>{names})|(?P<first>{names})[ =:]+(?:of )?(?P<after>{size})"):
         kind = (match["kind"] or match["first"]).lower()
-        _put(reader, BY_NAME["pool" if kind == "kv" else kind], match["before"] or match["after"])
+        _put(reader, BY_NAME["pool" if kind.startswith("kv") else kind], match["before"] or match["after"])
     for match in reader.take(r"0?\.\d+|\d{2,3} ?%"):
         _put(reader, BY_NAME["gpu_memory_utilization"], match[0].replace(" ", ""))
     for match in reader.take(rf"{_NUMBER}[km]|\d{{4,7}}|\d{{1,3}},\d{{3}}"):
@@ -218,22 +219,39 @@ def _bare_words(reader: _Reader) -> None:
 
 def _leftovers(reader: _Reader) -> None:
     """What nobody understood: a model's name that is nearly one we know, else the nearest word that we know."""
-    for match in list(re.finditer(r"[^\s,;?!()\"']+", reader.rest)):
+    words = [match for match in re.finditer(r"[^\s,;?!()\"']+", reader.rest) if _says_something(match[0])]
+    if "model" not in reader.question:
+        words = _nearly_a_model(reader, words)
+    for match in words:
         word = match[0].rstrip(".:")
-        if word.lower() in _FILLERS or not re.search("[A-Za-z0-9]", word):
-            continue
-        if "model" not in reader.question and (near := reader.models.nearest(word)):
-            reader.put("model", reader.models.find(near).id)  # type: ignore[union-attr] # a spelling is found by itself
-            reader.corrections.append(f"{word!r} is no model we know; read as {near}")
-        else:
-            reader.corrections.append(f"{word!r} was not understood and is left out{_hint(reader, word)}")
+        reader.corrections.append(f"{word!r} was not understood and is left out{_hint(reader, word)}")
+
+
+def _says_something(word: str) -> bool:
+    return word.rstrip(".:").lower() not in _FILLERS and bool(re.search("[A-Za-z0-9]", word))
+
+
+def _nearly_a_model(reader: _Reader, words: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The words without those that read as a known model's name, longest run first; a figure (70b) must be in it."""
+    for length in range(min(3, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            said = " ".join(match[0].rstrip(".:") for match in words[start : start + length])
+            near = reader.models.nearest(said) if re.search(r"\d", said) else None
+            known = reader.models.find(near) if near else None
+            if known is not None:
+                reader.put("model", known.id)
+                reader.corrections.append(f"{said!r} is no model we know; read as {near}")
+                return words[:start] + words[start + length :]
+    return words
 
 
 def _hint(reader: _Reader, word: str) -> str:
-    known = [*BY_NAME, *_ALONE, *_QUANTIZATIONS]
-    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    cards = reader.gpus.nearest(word, 1)
-    found = near[0] if near else cards[0] if cards else reader.models.nearest(word, 0.5)
+    if size := re.fullmatch(r"(\d+) ?(?:GB|GiB|G)", word, re.IGNORECASE):
+        cards = [spec.id for spec in reader.gpus.specs if spec.nominal_gb == int(size[1]) and spec.part_of is None and not spec.rare]
+        return f": a size names no card, write which ({', '.join(cards[:4])}, …)" if cards else ""
+    near = difflib.get_close_matches(word.lower(), [*BY_NAME, *_ALONE, *_QUANTIZATIONS], n=1, cutoff=0.7)
+    cards = list(reader.gpus.nearest(word, 1)) if re.search(r"\d", word) else []
+    found = near[0] if near and near[0] != word.lower() else cards[0] if cards else None
     return f"; did you mean {found}?" if found else ""
 
 

@@ -72,6 +72,11 @@ def test_a_reported_budget_counts_nothing_twice() -> None:
     assert bar.parts == (Part("weights", 38 * GIB), Part("other", 5 * GIB), Part("pool", 29 * GIB), Part("outside", 8 * GIB))
 
 
+def test_answers_side_by_side_show_one_bar_each() -> None:
+    answers = [{"of": name, **article()} for name in ("H100", "H200")]
+    assert [bar.label for bar in bars_of({**article(), "side_by_side": {"answers": answers}})] == ["H100", "H200"]
+
+
 def test_what_a_rank_did_not_report_is_not_guessed() -> None:
     (bar,) = bars_of({"budgets": [{"rank": None, "label": None, "total_bytes": 80 * GIB, "weights_bytes": 40 * GIB}]})
     assert bar.label == "an unnamed rank"

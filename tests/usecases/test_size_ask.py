@@ -14,7 +14,7 @@ from bot.settings import Settings
 from bot.usecases.desk import Desk
 from bot.usecases.reply import Unusable
 from bot.usecases.size import size
-from bot.usecases.size_ask import size_arguments, size_words, with_model
+from bot.usecases.size_ask import size_arguments, size_words, with_cards, with_model
 from bot.usecases.size_question import load_sizing
 
 
@@ -55,6 +55,18 @@ async def test_words_are_answered_and_say_how_they_were_read(desk: Desk) -> None
 async def test_arguments_are_answered_like_words(desk: Desk) -> None:
     document = (await size_arguments(desk, {"model": "Qwen/Qwen3-8B", "gpu": "H100", "max_model_len": 8192})).document
     assert document["fits"] is True
+
+
+@pytest.mark.parametrize(("given", "read"), [
+    ({"gpu": "4xH100"}, {"gpu": "H100-80GB", "tensor_parallel_size": 4}),
+    ({"gpu": "p4d.24xlarge", "tensor_parallel_size": 2}, {"gpu": "A100-40GB", "tensor_parallel_size": 2}),
+    ({"gpu": "8xA100"}, {"gpu": "A100", "tensor_parallel_size": 8}),
+    ({"gpu": "H100,H200"}, {"gpu": "H100,H200"}),
+    ({"gpu": "H1000"}, {"gpu": "H1000"}),
+    ({}, {}),
+])  # fmt: skip
+def test_a_number_of_cards_in_their_name_is_a_number_of_ranks(given: dict[str, Any], read: dict[str, Any]) -> None:
+    assert with_cards(given) == read
 
 
 def test_a_question_without_any_model_is_refused() -> None:

@@ -79,6 +79,27 @@ def test_words_ask_what_flags_would(text: str, question: dict[str, Any]) -> None
     assert corrections(text) == []
 
 
+def test_a_pasted_command_is_read_like_words() -> None:
+    text = "vllm serve Qwen/Qwen3-8B --max-model-len 8k --trust-remote-code --tensor-parallel-size=2"
+    assert ask(text) == {"model": "Qwen/Qwen3-8B", "max_model_len": 8192, "tensor_parallel_size": 2}
+    assert corrections(text) == ["'--trust-remote-code' left out: sizing has no such argument"]
+    assert ask("python -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B H100") == {"model": "Qwen/Qwen3-8B", "gpu": "H100-80GB"}
+
+
+def test_several_words_may_be_one_mistyped_model() -> None:
+    assert ask("oss 120b h100") == {"model": "openai/gpt-oss-120b", "gpu": "H100-80GB"}
+    assert corrections("oss 120b h100") == ["'oss 120b' is no model we know; read as gpt-oss-120b"]
+
+
+def test_a_size_alone_names_no_card() -> None:
+    assert corrections("qwen3-8b 94GB") == ["'94GB' was not understood and is left out: a size names no card, write which (H100NVL-94GB, …)"]
+
+
+def test_requests_and_a_pool_are_understood() -> None:
+    found = ask("mistral-small-24b on rtx pro 6000, kv cache 20GB, 32 concurrent requests")
+    assert (found["kv_cache_memory_bytes"], found["max_num_seqs"]) == (20 * 10**9, 32)
+
+
 def test_cards_beyond_the_named_ranks_are_replicas() -> None:
     assert ask("llama-3.3-70b 16xH100 tp8") == {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 8, "data_parallel_size": 2}
     assert corrections("llama-3.3-70b 16xH100 tp8") == ["16 cards hold 2 replicas of 8"]
