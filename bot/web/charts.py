@@ -30,5 +30,5 @@ def bars(counts: Mapping[str, int], name: str, query: Mapping[str, str]) -> list
 def _bar(value: str, count: int, most: int, name: str, query: Mapping[str, str]) -> Bar:
     chosen = query.get(name) == value
     kept = {key: text for key, text in {**query, name: "" if chosen else value}.items() if text}
-    label = phrases.phase(value) if name == "phase" else phrases.OUTCOME_SAID.get(value, value) if name == "outcome" else value
+    label = phrases.phase(value) if name == "phase" else phrases.OUTCOME_SAID.get(value, "none yet") if name == "outcome" else value
     return Bar(label or "(none)", count, round(100 * count / most, 1), f"/history?{urlencode(kept)}" if kept else "/history", chosen)

@@ -122,7 +122,7 @@ SEARCH = 'The search syntax of “oombot history”: gpu:h100 phase:graph_captur
 SEARCHES = [
     _query("q", SEARCH),
     _query("phase", "Only this phase.", PHASE),
-    _query("outcome", "Only this outcome.", {"type": "string", "enum": list(OUTCOME_SAID)}),
+    _query("outcome", "Only this outcome; open: none yet.", {"type": "string", "enum": ["open", *OUTCOME_SAID]}),
     *(_query(name, f"The field {name}: of the search syntax.") for name in FILTERS if name not in ("phase", "outcome")),
     _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": 50, "default": 50}),
 ]

@@ -1,6 +1,6 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 PHASES = {
@@ -128,21 +128,35 @@ def lines(count: int) -> str:
     return f"{count:,} line{'' if count == 1 else 's'}"
 
 
+PLACE = {"rank", "label", "lines", "reported_by_rank"}
+
+
 def alike(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Ranks whose figures are equal, as one column each: its heading, and the first of them."""
+    """Ranks whose figures are equal, as one column each: its heading, and the first of them. Where a figure was read does not count."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for rank in ranks:
-        groups.setdefault(tuple(value for name, value in rank.items() if name != "rank"), []).append(rank)
+        groups.setdefault(tuple(repr(value) for name, value in rank.items() if name not in PLACE), []).append(rank)
     if len(groups) == 1 and len(ranks) > 1:
         return [(f"each of {len(ranks)} ranks", ranks[0])]
-    return [(_numbers([rank["rank"] for rank in group]), group[0]) for group in groups.values()]
+    return [(_heading(group), group[0]) for group in groups.values()]
 
 
-def _numbers(ranks: Sequence[int]) -> str:
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    run = ranks[-1] - ranks[0] == len(ranks) - 1
-    return f"ranks {ranks[0]}–{ranks[-1]}" if run else f"ranks {', '.join(map(str, ranks))}"
+def _heading(group: Sequence[Mapping[str, Any]]) -> str:
+    numbers = [rank["rank"] for rank in group if rank["rank"] is not None]
+    if len(numbers) < len(group):
+        return str(group[0].get("label") or "the engine") if len(group) == 1 else f"{len(group)} unnamed ranks"
+    return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {', '.join(_runs(sorted(numbers)))}"
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[str]:
+    """1 2 3 4 6 7 -> 1–4, 6, 7: three or more in a row make a run."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
+            continue
+        run = numbers[start:end]
+        yield from [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
+        start = end
 
 
 def span(seconds: object) -> str:

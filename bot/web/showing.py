@@ -1,6 +1,7 @@
 """Documents into HTML: the template environment and the one function that answers with a page."""
 
 import secrets
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ FLASH_ROOM = 2600
 """Bytes: a sealed cookie must stay below the 4 KB that browsers keep."""
 
 
+@cache
 def environment() -> jinja2.Environment:
-    """Templates that escape everything and stop at an unknown name."""
+    """Templates that escape everything and stop at an unknown name, compiled once, before the first visitor."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -35,6 +37,8 @@ def environment() -> jinja2.Environment:
         env.filters[name] = getattr(phrases, name)
     env.filters["drawing"] = drawing
     env.globals["phrases"] = phrases
+    for name in env.list_templates():
+        env.get_template(name)
     return env
 
 
@@ -63,7 +67,8 @@ def page(request: web.Request, template: str, *, status: int = 200, **values: An
         here=request.path,
         **values,
     )
-    response = web.Response(text=html, content_type="text/html", status=status)
+    # Half of a surrogate pair, which chat exports leave behind, is no character that can be sent.
+    response = web.Response(body=html.encode("utf-8", "replace"), content_type="text/html", charset="utf-8", status=status)
     if request.cookies.get(FORM_COOKIE) != visitor:
         response.set_cookie(FORM_COOKIE, visitor, httponly=True, samesite="Strict", secure=secure(request))
     if FLASH_COOKIE in request.cookies:

@@ -8,13 +8,14 @@ from tests.web.conftest import Browser, Serve, Shelf
 
 
 @pytest.mark.parametrize(
-    "host", ["0.0.0.0", "::", "10.0.0.7", "192.168.1.2", "example.org", "127.0.0.1.example.org", "localhost.example.org", ""]
+    "host",
+    ["0.0.0.0", "::", "10.0.0.7", "::ffff:10.0.0.7", "192.168.1.2", "example.org", "127.0.0.1.example.org", "localhost.example.org", ""],
 )
 def test_these_are_not_this_machine(host: str) -> None:
     assert not is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST", "localhost."])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1", "localhost", "LOCALHOST", "localhost."])
 def test_these_are_this_machine(host: str) -> None:
     assert is_loopback(host)
 

@@ -92,6 +92,26 @@ async def test_what_people_wrote_is_never_markup(serve: Serve, shelf: Shelf) -> 
         assert "<img src=x" not in text
 
 
+async def test_half_a_character_breaks_no_page(serve: Serve, shelf: Shelf) -> None:
+    shelf.incident["contributions"][0]["text"] = "before \ud83d after"
+    assert "before ? after" in await (await serve()).text("/d/D-0187")
+
+
+async def test_ranks_that_reported_the_same_share_a_column_and_the_failing_one_stands_first(serve: Serve, shelf: Shelf) -> None:
+    same = [
+        documents.budget(rank, f"Worker_TP{rank}", None, {"graph_estimate_bytes": 10 + rank}, graph_estimate_bytes=2**30)
+        for rank in (1, 2, 3, 4, 6, 7)
+    ]
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(budgets=[*documents.diagnosis()["budgets"], *same]))
+    text = await (await serve()).text("/d/D-0187")
+    assert re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', text[text.index('<table class="budget">') :])[:4] == [
+        "",
+        "rank 5",
+        "rank 0",
+        "ranks 1–4, 6, 7",
+    ]
+
+
 async def test_a_long_log_shows_what_matters_and_links_to_the_rest(serve: Serve, shelf: Shelf) -> None:
     log = "\n".join(f"line {number}" for number in range(1, 3001))
     shelf.incident = documents.incident(diagnosis=documents.diagnosis(budgets=[], proof=[]))

@@ -55,5 +55,15 @@ def test_equal_ranks_share_a_column() -> None:
     ]
     assert [name for name, _ in alike(ranks)] == ["ranks 0, 1, 3", "rank 2"]
     assert [name for name, _ in alike(ranks[:2])] == ["each of 2 ranks"]
-    assert [name for name, _ in alike(ranks[:3])] == ["ranks 0–1", "rank 2"]
+    assert [name for name, _ in alike(ranks[:3])] == ["ranks 0, 1", "rank 2"]
     assert [name for name, _ in alike(ranks[:1])] == ["rank 0"]
+    eight = [{"rank": number, "label": f"TP{number}", "lines": {"a": number}, "a": number in (0, 5)} for number in range(8)]
+    assert [name for name, _ in alike(eight)] == ["ranks 0, 5", "ranks 1–4, 6, 7"]
+
+
+def test_a_rank_without_a_number_goes_by_its_label() -> None:
+    assert [name for name, _ in alike([{"rank": None, "label": "EngineCore", "a": 1}, {"rank": 0, "label": "x", "a": 2}])] == [
+        "EngineCore",
+        "rank 0",
+    ]
+    assert [name for name, _ in alike([{"rank": None, "label": "", "a": 1}])] == ["the engine"]

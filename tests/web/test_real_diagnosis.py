@@ -1,0 +1,99 @@
+"""The page on everything real: rules, reading, diagnosis, store. The three examples are diagnosed as they were written."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.settings import Settings
+from bot.store.store import Store, open_store
+from bot.usecases.desk import Desk
+from bot.usecases.judge import judge
+from bot.web.asks import all_asks
+from bot.web.examples_shelf import EXAMPLES, example
+from tests.web.conftest import NOW, Browser, Serve
+
+FOUND = {
+    "capture-on-one-of-eight": ("graph capture", "5", "lower --gpu-memory-utilization"),
+    "context-exceeds-cache": ("KV cache sizing", "not decided by the evidence", "lower --max-model-len to 53888"),
+    "card-already-in-use": ("start-up check", "0", "lower --gpu-memory-utilization to 0.54"),
+}
+
+
+async def judged(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return judge(load_rulebook(), contributions, precedents)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path / 'oombot.db'}")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def browser(serve: Serve, store: Store) -> Browser:
+    desk = Desk(settings=Settings(), rulebook=load_rulebook, judge=judged, now=lambda: NOW, store=store)
+    return await serve(asks=all_asks(), desk=desk, store=store)
+
+
+def test_every_example_is_on_the_shelf() -> None:
+    assert {one.slug for one in EXAMPLES} == set(FOUND)
+
+
+@pytest.mark.parametrize("slug", FOUND)
+async def test_an_example_gives_phase_rank_and_change_with_certainty(browser: Browser, slug: str) -> None:
+    phase, rank, change = FOUND[slug]
+    text = await browser.text(f"/examples/{slug}")
+    assert f"<dt>Phase</dt><dd>{phase}</dd>" in text
+    assert '<span class="badge certain">' in text
+    assert rank in text[text.index("<dt>Rank</dt>") :][:120]
+    assert f'<p class="do"><b>{change}' in text
+    assert 'class="first"' in text
+    assert "None yet." in await browser.text("/"), "an example teaches the history nothing"
+
+
+@pytest.mark.parametrize("slug", FOUND)
+async def test_a_pasted_log_is_kept_found_again_and_settled(browser: Browser, slug: str) -> None:
+    shown = example(slug)
+    assert shown
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": shown.text}) as answer:
+        assert answer.url.path == "/d/D-0001"
+        text = await answer.text()
+    assert f"<dt>Phase</dt><dd>{FOUND[slug][0]}</dd>" in text
+    async with browser.post("/d/D-0001/outcome", data={"token": await browser.token("/d/D-0001"), "result": "same"}) as answer:
+        text = await answer.text()
+    assert "did not move the error" in text
+    assert '<span class="outcome same">same error</span>' in text
+    assert 'href="/d/D-0001"' in await browser.text("/history?outcome=same")
+
+
+async def test_a_wrapper_alone_is_asked_about_and_an_added_log_decides(browser: Browser) -> None:
+    wrapper = "(APIServer pid=4102) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": wrapper}) as answer:
+        text = await answer.text()
+    assert '<span class="badge open">' in text
+    assert "No change yet" in text
+    assert 'name="question"' in text
+    shown = example("capture-on-one-of-eight")
+    assert shown
+    async with browser.post("/d/D-0001/evidence", data={"token": await browser.token("/d/D-0001"), "paste": shown.text}) as answer:
+        text = await answer.text()
+    assert "<dt>Phase</dt><dd>graph capture</dd>" in text
+    assert 'id="S2L61" class="first"' in text, "the first error stands in the second source"
+    assert 'href="#S2L61"' in text
+
+
+async def test_a_question_that_nobody_can_answer_is_not_asked_again(browser: Browser) -> None:
+    wrapper = "(APIServer pid=4102) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": wrapper}) as answer:
+        text = await answer.text()
+    question = text[text.index('name="question" value="') :].split('"')[3]
+    data = {"token": await browser.token("/d/D-0001"), "question": question, "answer": "", "unknown": "yes"}
+    async with browser.post("/d/D-0001/answer", data=data) as answer:
+        text = await answer.text()
+    assert f"{question}=unknown" in text
+    assert f'value="{question}"' not in text
