@@ -70,10 +70,12 @@ def _mapped(rule: LayerRule, item: str, config: Config) -> str:
 
 
 def _every(rule: LayerRule, config: Config) -> list[str]:
-    step = config.need(rule.every)
+    step, layers = config.need(rule.every), config.need("layers")
     at = step - 1 if rule.at is None else config.need(rule.at) if isinstance(rule.at, str) else rule.at
     first = config.need(rule.after) if rule.after else 0
-    return [rule.nth if layer < first or (layer - first) % step == at else rule.others for layer in range(config.need("layers"))]
+    kinds = [rule.nth if layer < first or (layer - first) % step == at else rule.others for layer in range(layers)]
+    whole = (layers - first) // step * step + first
+    return [*kinds[:whole], *[rule.rest] * (layers - whole)] if rule.rest else kinds
 
 
 def _indices(rule: LayerRule, config: Config) -> list[str]:

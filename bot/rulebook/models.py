@@ -50,7 +50,8 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One reader of the layer pattern; exactly one of `all`, `list`, `letters`, `every`, `indices`, `below`, `blocks`.
 
     It is passed over when its key is missing, when a field in `when` has no value (or not the value said), or when one in `unless` has.
-    `after`: a field m for `every`; the first m layers are `nth`, and the counting starts behind them.
+    `after`: a field m for `every`; the first m layers are `nth`, and the counting starts behind them. `rest`: what `every` makes of the
+    layers behind the last whole stretch of n.
     `list`, `letters`: a key whose items `map` to kinds. `every`: a field n; layer i is `nth` where i mod n = `at` (default n − 1),
     else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
     `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
@@ -70,6 +71,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: int | str | None = None
     after: str = ""
     last: str = ""
+    rest: str = ""
     first: int = 0
     shared: str = ""
     when: dict[str, Any] = {}
@@ -84,7 +86,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def kinds(self) -> set[str]:
         """The kinds of layer that this rule can give."""
-        return {kind for kind in (self.all, self.nth, self.others, self.last, *self.map.values()) if kind}
+        return {kind for kind in (self.all, self.nth, self.others, self.last, self.rest, *self.map.values()) if kind}
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -101,6 +101,27 @@ def test_llama_4_attends_in_chunks_but_in_every_fourth_layer() -> None:
     assert [cache.chunk for layer in shape.layers for cache in layer if isinstance(cache, Heads)] == [8192, 8192, 8192, None]
 
 
+def test_mixtures_of_cohere_have_a_window_one_token_wider_than_the_file_says() -> None:
+    kinds = ["full_attention", *["sliding_attention"] * 3]
+    assert windows(read("Cohere2MoeForCausalLM", **DENSE, sliding_window=4096, layer_types=kinds)) == [None, 4097, 4097, 4097]
+
+
+def test_layers_behind_the_last_whole_stretch_have_attention() -> None:
+    fields = {**DENSE, "num_hidden_layers": 7, "head_dim": 128, "layer_group_size": 3, "kv_lora_rank": 512}
+    kinds = [type(layer[0]) for layer in read("BailingMoeV3ForCausalLM", **fields).layers]
+    assert kinds == [KimiDelta, KimiDelta, Latent, KimiDelta, KimiDelta, Latent, Latent]
+
+
+def test_layers_that_run_twice_keep_two_caches_and_the_second_has_a_window() -> None:
+    assert windows(read("IQuestLoopCoderForCausalLM", **DENSE)) == [None, 64] * 4
+    assert len(read("OuroForCausalLM", **DENSE, total_ut_steps=3).layers) == 12
+
+
+def test_a_model_with_pictures_reads_as_the_language_model_inside_it() -> None:
+    inner = {**DENSE, "model_type": "exaone4_5_text", "sliding_window": 4096, "sliding_window_pattern": "LLLG"}
+    assert windows(read("Exaone4_5_ForConditionalGeneration", model_type="exaone4_5", text_config=inner)) == [4096, 4096, 4096, None]
+
+
 def test_falcon_7b_is_multi_query_whatever_its_file_says() -> None:
     fields = {"num_hidden_layers": 1, "num_attention_heads": 71, "num_kv_heads": 71, "hidden_size": 4544, "multi_query": True}
     assert read("FalconForCausalLM", **fields, new_decoder_architecture=False).layers == ((Heads(1, 64, 64),),)
