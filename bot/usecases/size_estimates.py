@@ -39,7 +39,7 @@ def figures_of(asked: Asked) -> OverheadFigures:
     dense = not shape.experts_per_token and not shape.recurrent
     runner = _runner(asked.version, gpu.compute if gpu else "", shape.architecture, dense)
     return _chosen(
-        asked.version, runner, gpu.vendor if gpu else "nvidia", asked.grid.tp, bool(gpu and gpu.unified), _method(asked.arguments)
+        asked.version, runner, gpu.vendor if gpu else "nvidia", asked.grid.tp, bool(gpu and gpu.unified), quantization_method(asked.arguments)
     )
 
 
@@ -53,7 +53,7 @@ def _chosen(version: str, runner: Runner, vendor: str, tp: int, unified: bool, m
     return load_overheads().figures(version, runner, vendor, tp, unified=unified, method=method)
 
 
-def _method(given: Mapping[str, Any]) -> str:
+def quantization_method(given: Mapping[str, Any]) -> str:
     """How the weights are quantized: the flag, else what config.json or the file beside it says; empty when they are not."""
     config = given.get("config")
     tables = [config, config.get("text_config")] if isinstance(config, Mapping) else []

@@ -7,6 +7,7 @@ from typing import Any
 from bot.budget.search import first, largest
 from bot.domain.size import gib
 from bot.rulebook.gpus import Gpus
+from bot.usecases.size_estimates import quantization_method
 
 Document = Mapping[str, Any]
 Ask = Callable[[Mapping[str, Any]], Document | None]
@@ -30,8 +31,12 @@ def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) 
     """Single changes that make a model fit that does not, cheapest first; none when it fits or when that is open."""
     if document.get("fits") is not False:
         return []
+    return _fitting(ask, _changes(ask, question, document, gpus)) or _fitting(ask, _pairs(ask, question))
+
+
+def _fitting(ask: Ask, changes: Iterator[Change]) -> list[dict[str, Any]]:
     found = []
-    for change in sorted(_changes(ask, question, document, gpus), key=lambda one: one.price):
+    for change in sorted(changes, key=lambda one: one.price):
         answer = ask(change.arguments)
         if answer is not None and answer.get("fits"):
             found.append(_way(change, answer))
@@ -117,9 +122,26 @@ def _cards(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change
         yield Change(
             {"pipeline_parallel_size": stages * 2}, f"{stages * 2} pipeline stages instead of {stages}: twice the cards, more latency", 60
         )
-        if not question.get("quantization"):
+        if not quantization_method(question):
             yield Change({"quantization": "fp8"}, "weights in 8 bits; a checkpoint quantized beforehand loads without the peak", 35)
     yield from _larger_card(ask, question, gpus)
+
+
+def _pairs(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
+    """Where no single change is enough: more ranks together with weights in 8 bits, or with pipeline stages."""
+    if question.get("weights_bytes") is not None:
+        return
+    tp, stages = int(question.get("tensor_parallel_size") or 1), int(question.get("pipeline_parallel_size") or 1)
+    larger = [n for n in TENSOR_SIZES if n > tp]
+    beside: list[tuple[dict[str, Any], str]] = [
+        ({"pipeline_parallel_size": stages * n}, f"{stages * n} pipeline stages of") for n in (2, 4)
+    ]
+    if not quantization_method(question):
+        beside.insert(0, ({"quantization": "fp8"}, "weights in 8 bits on"))
+    for price, (arguments, costs) in enumerate(beside):
+        size = first(larger, lambda n, more=arguments: _fits(ask, {"tensor_parallel_size": n, **more}))  # type: ignore[misc]
+        if size is not None:
+            yield Change({"tensor_parallel_size": size, **arguments}, f"{costs} {size} cards instead of {tp}", size + price)
 
 
 def _larger_card(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:

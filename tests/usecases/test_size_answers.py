@@ -96,6 +96,19 @@ def test_every_way_that_is_offered_does_fit() -> None:
         assert ask("qwen3-32b", **(asked | way["change"]))["fits"] is True, way
 
 
+def test_where_no_single_change_is_enough_two_together_are_tried() -> None:
+    document = ask("llama-3.1-405b", gpu="RTX 4090", max_model_len=8192)
+    changes = [way["change"] for way in document["ways"]]
+    assert {"tensor_parallel_size": 32, "pipeline_parallel_size": 2} in changes
+    assert all(len(change) == 2 for change in changes)
+
+
+def test_a_quantized_checkpoint_is_not_told_to_quantize() -> None:
+    document = ask("gpt-oss-120b", gpu="A100-80GB", max_model_len=131072, other_bytes=12 * 10**9)
+    assert document["fits"] is False
+    assert not any("quantization" in way["change"] for way in document["ways"])
+
+
 def test_the_longest_context_and_eight_bit_cache_come_before_more_cards() -> None:
     asked: dict[str, Any] = {"gpu": "A100-40GB", "max_model_len": 131072, "checkpoint_bytes": 16 * 10**9, "other_bytes": 8 * 10**9}
     names = [next(iter(way["change"])) for way in ask("llama-3.1-8b", **asked)["ways"]]
