@@ -36,6 +36,8 @@ class Scale:
     def module(self, module: Module, prefix: str, tp: int, rank: int) -> int:
         """Bytes of one module on one tensor rank: its share of what the checkpoint stores, else what its storage implies."""
         storage = self.storage(module, prefix)
+        if isinstance(module, Linear) and module.shared and self.grid.copies_shared:
+            tp = 1
         stored = self.stored_bytes(module, prefix)
         if stored is not None:
             return stored * self.weigh(module, storage, tp, rank) // self.weigh_whole(module, storage)

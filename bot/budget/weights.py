@@ -7,7 +7,7 @@ from bot.budget.placement import stage_layers
 from bot.budget.quantization import Quantization
 from bot.budget.tensor_bytes import Scale
 from bot.domain.size import gib
-from bot.domain.tensors import Experts, ModelTensors, TensorGrid
+from bot.domain.tensors import Experts, Linear, ModelTensors, TensorGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,6 @@ def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: Tensor
         said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")
     if grid.experts_parallel and grid.expert_ranks > 1:
         said.append(f"whole experts dealt to {grid.expert_ranks} ranks")
+    if grid.copies_shared and any(isinstance(m, Linear) and m.shared for layer in tensors.layers for m in layer):
+        said.append("shared experts copied to every rank: expert, tensor and data parallelism together")
     return said

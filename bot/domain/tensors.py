@@ -23,6 +23,14 @@ class TensorGrid:
     encoder_data: bool = False
 
     @property
+    def copies_shared(self) -> bool:
+        """Do ranks keep tokens of their own between layers, and shared experts in full? With expert, tensor and data parallelism together.
+
+        Source: vLLM config/parallel.py use_sequence_parallel_moe.
+        """
+        return self.experts_parallel and self.tp > 1 and self.dp > 1
+
+    @property
     def expert_ranks(self) -> int:
         """Ranks that share one layer's experts: the tensor ranks of all data-parallel replicas together."""
         return self.tp * self.dp
@@ -64,7 +72,7 @@ def whole(elements: int) -> Part:
 class Linear:
     """A matrix multiplication. `names`: the checkpoint's modules merged into it, as quantization settings call them.
 
-    `fused`: what a checkpoint calls them that stores them as one.
+    `fused`: what a checkpoint calls them that stores them as one. `shared`: part of an expert that every token passes.
     """
 
     names: tuple[str, ...]
@@ -73,6 +81,7 @@ class Linear:
     bias: bool = False
     quantized: bool = True
     fused: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What feeds forward in a layer: dense, or experts with their router and shared ones."""
 
-from bot.domain.tensors import Experts, Module, Part, Plain, whole
+from bot.domain.tensors import Experts, Linear, Module, Part, Plain, whole
 from bot.reading.tensor_fields import Fields
 from bot.reading.tensor_parts import F32, Modules, column, copied, row, undealt, vector
 
@@ -63,7 +63,9 @@ def shared_experts(f: Fields, at: str, intermediate: int, gated: bool) -> Module
     parts = [part] * (2 if gated else 1)
     ups, downs = (("gate_proj", "up_proj"), "down_proj") if gated else (("up_proj",), "down_proj")
     gate = (copied(f"{name}_gate", hidden, 1, quantized=False),) if f.rule("shared_gate", False) else ()
-    return (column(tuple(f"{name}.{up}" for up in ups), hidden, *parts), row(f"{name}.{downs}", part, hidden), *gate)
+    up = Linear(tuple(f"{name}.{one}" for one in ups), whole(hidden), tuple(parts), shared=True)
+    down = Linear((f"{name}.{downs}",), part, (whole(hidden),), shared=True)
+    return (up, down, *gate)
 
 
 def shared_intermediate(f: Fields, intermediate: int) -> int:

@@ -206,6 +206,14 @@ def test_data_parallel_replicas_share_the_experts_but_not_the_rest() -> None:
     assert alone - shared == 48 * 64 * expert - 4 * 48 * 128
 
 
+def test_shared_experts_are_copied_where_ranks_keep_tokens_of_their_own() -> None:
+    half, own = (weighed(KIMI_K2, 2, dp=dp, experts_parallel=True) for dp in (1, 2))
+    routed = 60 * 96 * (3 * 7168 * 2048 + 4 * 3 * 56 * 16)
+    shared = 60 * (3 * 7168 * 1024 + 4 * 3 * 56 * 8)
+    assert half.ranks[0].resident - own.ranks[0].resident == routed - shared
+    assert own.assumptions[-1] == "shared experts copied to every rank: expert, tensor and data parallelism together"
+
+
 def test_online_quantization_needs_one_layer_more_while_it_loads() -> None:
     rank = weighed(LLAMA_8B, quantization="fp8").ranks[0]
     layer = 2 * (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336 + 2 * 4096)
