@@ -6,6 +6,7 @@ or `marks_of` must rebuild the index in a migration.
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ def words_of(said: str) -> str:
     """
     if len(said) > MOST_WORDS:
         said = said[: MOST_WORDS // 2] + " " + said[-MOST_WORDS // 2 :]
+    if not said.isascii():  # wide forms, ligatures and raised digits as the plain letters that both databases know
+        said = unicodedata.normalize("NFKC", said)
     return _SEPARATORS.sub(" ", said).lower().strip()
 
 

@@ -203,3 +203,11 @@ async def test_above_ten_thousand_the_count_says_so(store: Store, monkeypatch: p
     found = await ask(store, "alpha")
     assert (found.count, found.more, found.counts["phase"]) == (3, True, {"graph_capture": 4})
     assert (await ask(store, "")).count == 5
+
+
+@pytest.mark.parametrize("odd", ["²", "日本語", "🙂", "ﬁle", "İstanbul", "a'b", "x:*", "& | !", "NEAR(a b)", "*", "'", "\\", "é*", "\x00"])
+async def test_no_text_breaks_the_search(filled: Store, odd: str) -> None:
+    name = await filled.append(Origin(), [paste(f"before {odd} after")], document())
+    found = await ask(filled, odd)
+    letters = any(character.isalnum() for character in odd)
+    assert (int(name.removeprefix("D-")) in [row["number"] for row in found.rows]) or not letters or odd == "x:*"
