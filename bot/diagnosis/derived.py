@@ -10,23 +10,8 @@ ROWS = (1024, 512, 256, 2048, 128, 64, 32, 16, 8)
 ROUND_VOCABULARIES = {131072: "mistral|nemotron|granite|devstral|pixtral", 262144: "gemma", 262208: "gemma", 65536: "jamba|rwkv"}
 """Vocabularies that are powers of two or close: a round size proves them only where the model is named."""
 VOCABULARIES = (
-    151936,
-    152064,
-    128256,
-    129280,
-    32000,
-    32064,
-    151552,
-    201088,
-    262144,
-    256000,
-    100352,
-    163840,
-    102400,
-    200064,
-    248320,
-    154880,
-    202048,
+    *(151936, 152064, 128256, 129280, 32000, 32064, 151552, 201088, 256000),
+    *(100352, 163840, 102400, 200064, 248320, 154880, 202048),
 )
 SAMPLER_BYTES = (4, 8, 12)
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step

@@ -22,14 +22,10 @@ def remedies(
     book: Rulebook, scene: Scene, phase: Phase, budget: ReportedBudget | None, refuted: Sequence[Mapping[str, Any]] = ()
 ) -> list[Remedy]:
     """The changes that may help in this phase, best first; those already refuted in this incident are left out."""
-    tried = {(t.get("id"), t.get("flag")) for t in refuted}
+    tried = {t.get("id") for t in refuted}
     found: dict[tuple[str, str], Remedy] = {}
     for rule in book.remedies:
-        if (
-            _offered(rule, scene, phase)
-            and (rule.id, rule.flag or None) not in tried
-            and (rule.flag or rule.id, rule.direction) not in found
-        ):
+        if _offered(rule, scene, phase) and rule.id not in tried and (rule.flag or rule.id, rule.direction) not in found:
             remedy = _remedy(rule, scene, budget)
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy

@@ -1,0 +1,129 @@
+import pytest
+
+from tests.diagnosis.material import frame, judged, oom, worker
+
+WORKER = "v1/worker/gpu_worker.py"
+RUNNER = "v1/worker/gpu_model_runner.py"
+
+
+def test_an_empty_paste_names_no_phase_and_asks_for_the_first_error() -> None:
+    document = judged("hello\n")
+    assert (document["phase"], document["verdict"], document["recommendation"]) == ("unknown", "open", None)
+    assert document["questions"][0]["id"] == "first_error"
+
+
+def test_a_wrapper_alone_names_no_phase() -> None:
+    document = judged("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+    assert document["phase"] == "unknown"
+    assert document["first_error"] is None
+
+
+def test_an_allocation_failure_without_anything_around_it_stays_open() -> None:
+    document = judged(oom("1.00 GiB", "500.00 MiB"))
+    assert (document["phase"], document["verdict"]) == ("unknown", "open")
+    assert document["questions"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "frames"),
+    [
+        ("startup_check", [frame(WORKER, "init_device"), frame("distributed/device_communicators/pynccl.py", "__init__")]),
+        (
+            "weight_loading",
+            [frame(WORKER, "load_model"), frame(RUNNER, "load_model"), frame("model_executor/layers/linear.py", "create_weights")],
+        ),
+        ("weight_loading", [frame(WORKER, "load_model"), frame("model_executor/model_loader/utils.py", "process_weights_after_loading")]),
+        ("weight_loading", [frame(WORKER, "init_device"), frame(RUNNER, "__init__")]),
+        ("profiling", [frame(WORKER, "determine_available_memory"), frame(RUNNER, "profile_run"), frame(RUNNER, "_dummy_run")]),
+        ("profiling", [frame(WORKER, "determine_available_memory"), frame(RUNNER, "profile_run"), frame(RUNNER, "_dummy_sampler_run")]),
+        (
+            "profiling",
+            [frame(WORKER, "determine_available_memory"), frame(RUNNER, "profile_cudagraph_memory"), frame(RUNNER, "capture_model")],
+        ),
+        ("profiling", [frame("worker/worker.py", "determine_num_available_blocks"), frame("worker/model_runner.py", "profile_run")]),
+        ("kv_cache_allocation", [frame(WORKER, "initialize_from_config"), frame(RUNNER, "initialize_kv_cache")]),
+        ("kv_cache_allocation", [frame("worker/worker.py", "initialize_cache"), frame("worker/cache_engine.py", "__init__")]),
+        ("graph_capture", [frame(WORKER, "compile_or_warm_up_model"), frame(RUNNER, "capture_model"), frame(RUNNER, "_dummy_run")]),
+        ("graph_capture", [frame("worker/worker.py", "_warm_up_model"), frame("worker/model_runner.py", "capture_model")]),
+        ("warmup", [frame(WORKER, "compile_or_warm_up_model"), frame(RUNNER, "_dummy_sampler_run")]),
+        ("warmup", [frame(WORKER, "compile_or_warm_up_model"), frame("model_executor/warmup/kernel_warmup.py", "kernel_warmup")]),
+        ("serving", [frame(WORKER, "execute_model"), frame(RUNNER, "execute_model"), frame(RUNNER, "_model_forward")]),
+        ("wake_up", [frame(WORKER, "wake_up"), frame("device_allocator/cumem.py", "create_and_map")]),
+    ],
+)
+def test_the_outermost_telling_frame_of_the_failing_worker_is_certain(phase: str, frames: list[str]) -> None:
+    document = judged(worker("Worker_TP1", "Traceback (most recent call last):", *frames, oom("2.00 GiB", "1.00 GiB", gpu=1)))
+    assert (document["phase"], document["verdict"]) == (phase, "certain")
+    assert document["rank"]["number"] == 1
+    assert document["recommendation"] is not None
+
+
+def test_another_workers_traceback_does_not_speak_for_the_failing_one() -> None:
+    text = "\n".join(
+        [
+            worker("Worker_TP0", frame(WORKER, "execute_model"), "RuntimeError: NCCL error: unhandled cuda error", pid=7500),
+            worker(
+                "Worker_TP1", frame(WORKER, "compile_or_warm_up_model"), frame(RUNNER, "capture_model"), oom("2.00 GiB", "1.00 GiB", gpu=1)
+            ),
+        ]
+    )
+    assert judged(text)["phase"] == "graph_capture"
+
+
+def test_the_engine_cores_copy_names_the_call_when_the_worker_shows_no_frame() -> None:
+    copy = "\n".join(
+        f"(EngineCore_DP0 pid=1) ERROR 10-23 09:37:56 [core.py:708] {line}"
+        for line in (
+            frame("v1/executor/abstract.py", "determine_available_memory"),
+            "RuntimeError: Worker failed with error 'CUDA out of memory.'",
+        )
+    )
+    document = judged(worker("Worker_TP1", oom("2.00 GiB", "1.00 GiB", gpu=1)) + "\n" + copy)
+    assert (document["phase"], document["verdict"]) == ("profiling", "likely")
+
+
+@pytest.mark.parametrize(
+    ("phase", "line"),
+    [
+        (
+            "startup_check",
+            "ValueError: Free memory on device (3.6/23.99 GiB) on startup is less than desired GPU memory utilization (0.9, 21.59 GiB).",
+        ),
+        ("kv_cache_sizing", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`"),
+        ("kv_cache_sizing", "ValueError: max_num_seqs (512) exceeds available Mamba cache blocks (300). Each decode sequence requires one"),
+        ("profiling", "AssertionError: Error in memory profiling. Initial free memory 20.1 GiB, current free memory 22.4 GiB."),
+        ("host_memory", "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."),
+        ("not_oom", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+    ],
+)
+def test_a_message_that_names_itself_needs_no_frame(phase: str, line: str) -> None:
+    assert judged(line)["phase"] == phase
+
+
+def test_a_source_line_echoed_in_a_traceback_is_no_message() -> None:
+    text = "\n".join(
+        [
+            "Traceback (most recent call last):",
+            frame("v1/core/kv_cache_utils.py", "check_enough_kv_cache_memory"),
+            '    raise ValueError("No available memory for the cache blocks. "',
+            "KeyboardInterrupt",
+        ]
+    )
+    assert judged(text)["first_error"] is None
+
+
+def test_private_pools_with_an_open_progress_bar_mean_capture() -> None:
+    bar = "Capturing CUDA graphs (decode, FULL):   9%|▉| 3/35 [00:00<00:09,  3.30it/s]"
+    document = judged(bar + "\n" + oom("136.00 MiB", "120.88 MiB", private="300.00 MiB"))
+    assert (document["phase"], document["verdict"]) == ("graph_capture", "likely")
+
+
+def test_a_log_that_came_up_and_shows_no_error_is_no_failure() -> None:
+    text = "INFO 02-05 11:46:13 [core.py:193] init engine (profile, create kv cache, warmup model) took 54.63 seconds\nINFO:     Application startup complete."
+    document = judged(text)
+    assert (document["phase"], document["recommendation"]) == ("not_oom", None)
+
+
+def test_preemption_is_pressure_and_no_failure() -> None:
+    line = "WARNING 02-05 11:46:13 scheduler.py:1057] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space."
+    assert judged(line)["phase"] == "not_oom"

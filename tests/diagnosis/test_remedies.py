@@ -1,0 +1,116 @@
+import pytest
+
+from bot.domain.incident import Contribution
+from tests.diagnosis.material import frame, judged, oom, worker
+
+CAPTURE = [frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"), frame("v1/worker/gpu_model_runner.py", "capture_model")]
+LOAD = [frame("v1/worker/gpu_worker.py", "load_model"), frame("model_executor/layers/linear.py", "create_weights")]
+
+
+def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
+    document = judged(worker("Worker_TP0", *LOAD, oom("518.00 MiB", "100.00 MiB", allocated="78.00 GiB")))
+    offered = [document["recommendation"], *document["alternatives"]]
+    assert all(change["flag"] != "--gpu-memory-utilization" for change in offered)
+    assert {(a["flag"], a["direction"]) for a in document["avoid"]} >= {("--gpu-memory-utilization", "lower"), ("--max-model-len", "lower")}
+
+
+def test_the_start_up_check_gets_the_largest_fraction_that_passes() -> None:
+    line = "ValueError: Free memory on device (30.12/31.84 GiB) on startup is less than desired GPU memory utilization (0.95, 30.25 GiB)."
+    change = judged(line)["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("--gpu-memory-utilization", "lower", "0.94")
+
+
+def test_a_context_that_does_not_fit_gets_the_engines_own_estimate() -> None:
+    line = (
+        "ValueError: To serve at least one request with the models's max seq len (262144), (36.0 GiB KV cache is needed, which is larger than the "
+        "available KV cache memory (6.94 GiB). Based on the available memory, the estimated maximum model length is 50512."
+    )
+    change = judged(line)["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("--max-model-len", "lower", "50512")
+
+
+def test_too_few_state_blocks_lower_the_sequences_to_their_number() -> None:
+    change = judged("ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (856).")["recommendation"]
+    assert (change["flag"], change["value"]) == ("--max-num-seqs", "856")
+
+
+def test_a_capture_failure_makes_the_pool_smaller_by_what_was_short() -> None:
+    text = "vllm serve m --gpu-memory-utilization 0.95\n" + worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", private="300.00 MiB"))
+    change = judged(text)["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("--gpu-memory-utilization", "lower", "0.92")
+    assert "--gpu-memory-utilization 0.92" in change["command"]
+    assert change["disproved_by"]
+    assert change["keep_fixed"] == ["model revision", "engine image", "GPU topology", "workload"]
+
+
+def test_an_empty_pool_needs_more_budget_and_a_failed_capture_less() -> None:
+    sizing = judged(
+        "INFO 10-23 09:36:43 [gpu_worker.py:298] Available KV cache memory: -1.35 GiB\nValueError: No available memory for the cache blocks."
+    )
+    capture = judged(worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", private="300.00 MiB")))
+    assert (sizing["recommendation"]["direction"], capture["recommendation"]["direction"]) == ("raise", "lower")
+
+
+def test_expandable_segments_is_advised_against_where_little_is_reserved() -> None:
+    document = judged(worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", spare="80.00 MiB")))
+    assert "PYTORCH_CUDA_ALLOC_CONF" in {a["flag"] for a in document["avoid"]}
+
+
+def test_a_refuted_change_is_not_offered_again_and_undo_brings_it_back() -> None:
+    text = worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", private="300.00 MiB"))
+    first = judged(text)["recommendation"]["id"]
+    refused = Contribution("outcome", "same", name=first)
+    assert judged(text, refused)["recommendation"]["id"] != first
+    assert judged(text, refused, Contribution("outcome", "undo"))["recommendation"]["id"] == first
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "flag", "direction"),
+    [
+        (
+            "sglang",
+            "sglang.launch_server --mem-fraction-static 0.9\nException: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1.00 GiB.",
+            "--mem-fraction-static",
+            "lower",
+        ),
+        (
+            "sglang",
+            "python -m sglang.launch_server\nRuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+            "--mem-fraction-static",
+            "raise",
+        ),
+        (
+            "tgi",
+            "text_generation_launcher\nRuntimeError: Not enough memory to handle 4096 prefill tokens. You need to decrease `--max-batch-prefill-tokens`",
+            "--max-batch-prefill-tokens",
+            "lower",
+        ),
+    ],
+)
+def test_other_engines_are_answered_in_their_own_flags(engine: str, text: str, flag: str, direction: str) -> None:
+    document = judged(text)
+    change = document["recommendation"]
+    assert (document["engine"], change["flag"], change["direction"]) == (engine, flag, direction)
+    assert not any((r["flag"] or "") == "--gpu-memory-utilization" for r in [change, *document["alternatives"]])
+
+
+def test_every_phase_of_every_engine_has_a_change() -> None:
+    from bot.rulebook.load import load_rulebook
+
+    rows = load_rulebook().remedies
+    plain = [r for r in rows if not (r.all or r.any or r.vllm)]
+    phases = (
+        "startup_check",
+        "weight_loading",
+        "profiling",
+        "kv_cache_sizing",
+        "kv_cache_allocation",
+        "graph_capture",
+        "warmup",
+        "serving",
+        "wake_up",
+        "host_memory",
+    )
+    for engine in ("vllm", "unknown", "sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp"):
+        for phase in phases:
+            assert any(phase in r.phases and (engine in r.engines or "any" in r.engines) for r in plain), (engine, phase)
