@@ -87,7 +87,7 @@ _RULES = {
 
 
 def _said(value: object) -> object:
-    return {True: "yes", False: "no", "every": "those of every block", "aligned": "aligned ones"}.get(value, value)  # type: ignore[call-overload]
+    return {True: "yes", False: "no", "every": "those of every block", "aligned": "aligned ones"}.get(value, value)
 
 
 def _matters(name: str, asked: Asked) -> bool:

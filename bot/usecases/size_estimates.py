@@ -39,7 +39,12 @@ def figures_of(asked: Asked) -> OverheadFigures:
     dense = not shape.experts_per_token and not shape.recurrent
     runner = _runner(asked.version, gpu.compute if gpu else "", shape.architecture, dense)
     return _chosen(
-        asked.version, runner, gpu.vendor if gpu else "nvidia", asked.grid.tp, bool(gpu and gpu.unified), quantization_method(asked.arguments)
+        asked.version,
+        runner,
+        gpu.vendor if gpu else "nvidia",
+        asked.grid.tp,
+        bool(gpu and gpu.unified),
+        quantization_method(asked.arguments),
     )
 
 
