@@ -36,17 +36,15 @@ def lay_out(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: Plann
 
 
 def _members(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: PlannerRules) -> list[Member]:
-    pages: dict[tuple[Cache, bool], Page] = {}
+    pages: dict[tuple[int, bool], list[Page]] = {}  # by identity: the layers of one kind are one object
     edge, last = settings.kv.skip_edges, len(shape.layers) - 1
     members = []
     owned = len(shape.layers) - (shape.shared_layers if rules.shares_kv else 0)
     for layer, caches in enumerate(shape.layers[:owned]):
-        plain = layer < edge or layer > last - edge
-        for cache in caches:
-            key = (cache, plain)
-            if key not in pages:
-                pages[key] = page_of(cache, grid.tp, settings, plain=plain)
-            members.append(Member(layer, pages[key]))
+        key = (id(caches), layer < edge or layer > last - edge)
+        if key not in pages:
+            pages[key] = [page_of(cache, grid.tp, settings, plain=key[1]) for cache in caches]
+        members += [Member(layer, page) for page in pages[key]]
     return _padded_states(members) if shape.hybrid else members
 
 
@@ -143,6 +141,8 @@ def _longest_of_all(layout: Layout, blocks: int) -> int | None:
 
 def _last_true(holds: Callable[[int], bool], limit: int) -> int:
     """The largest number from 0 to `limit` for which `holds`, given that it holds up to some number and not beyond."""
+    if limit > 0 and holds(limit):
+        return limit
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

@@ -140,7 +140,8 @@ class ModelShape:
     @property
     def caches(self) -> frozenset[Cache]:
         """Every different cache of the model, once."""
-        return frozenset(cache for layer in set(self.layers) for cache in layer)
+        layers = {id(layer): layer for layer in self.layers}.values()  # most layers are one object, which need not be hashed again
+        return frozenset(cache for layer in layers for cache in layer)
 
     @property
     def states(self) -> frozenset[Cache]:
