@@ -1,178 +1,149 @@
 """The budget of each rank from its own engine's figures: nothing counted twice, nothing invented."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
+from bot.diagnosis.accounting import Accounting, Figure, accounting_of, closing
+from bot.diagnosis.boots import Engine, current_boot, engine_of, shared_with
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
-from bot.domain.evidence import Fact
-from bot.domain.size import GIB
+from bot.domain.evidence import Fact, Speaker
 from bot.rulebook.book import Rulebook
 
 FIELDS = (
-    "total_bytes",
-    "free_at_start_bytes",
-    "utilization",
-    "requested_bytes",
-    "weights_bytes",
-    "activation_peak_bytes",
-    "non_torch_bytes",
-    "consumed_bytes",
-    "graph_bytes",
-    "graph_estimate_bytes",
-    "graphs_inside_budget",
-    "other_reserved_bytes",
-    "kv_cache_bytes",
-    "needed_bytes",
-    "kv_tokens",
-    "num_gpu_blocks",
-    "state_blocks",
-    "max_concurrency",
-    "estimated_max_model_len",
-    "free_before_profile_bytes",
-    "free_after_profile_bytes",
-    "outside_budget_bytes",
-)
-TOLERANCE = round(0.05 * GIB)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    value: Any
-    line: int
+    "total_bytes", "free_at_start_bytes", "utilization", "requested_bytes", "weights_bytes", "activation_peak_bytes", "non_torch_bytes",
+    "consumed_bytes", "graph_bytes", "graph_estimate_bytes", "graphs_inside_budget", "other_reserved_bytes", "kv_cache_bytes", "needed_bytes",
+    "kv_tokens", "num_gpu_blocks", "state_blocks", "max_concurrency", "estimated_max_model_len", "free_before_profile_bytes",
+    "free_after_profile_bytes", "outside_budget_bytes",
+)  # fmt: skip
+_ALSO = {"total": "total_bytes", "kv_in_use_bytes": "kv_cache_bytes", "non_kv_bytes": "non_kv_bytes", "peak_torch_bytes": "peak_torch_bytes",
+         "equivalent": "equivalent"}  # fmt: skip
+_LEAST = ("kv_tokens", "max_concurrency", "num_gpu_blocks")
+"""Of several workers' figures that one engine core prints, the smallest governs."""
+_TERMS = ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes")
+_MEASURED = ("weights_bytes", "kv_cache_bytes", "activation_peak_bytes", "graph_bytes", "consumed_bytes")
 
 
 def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
-    """One ReportedBudget for each process that reported a figure; the engine core's figures stand in each of its workers' rows."""
-    version = _version(scene)
-    wide_ids = {s.fact for s in book.scopes if s.speaks == "engine core"}
+    """One ReportedBudget for each process that reported a figure; the engine core's figures stand in each of its workers' rows.
+
+    Only the last start before the failure counts, each container or engine apart.
+    """
+    rules = accounting_of(book, scene)
+    own, wide = _by_speaker(book, scene)
+    speakers = {key: facts[0].speaker for key, facts in own.items()}
+    rows = {key: _row(scene, rules, speakers[key], facts, shared_with(speakers[key], wide), len(own)) for key, facts in own.items()}
+    failing = scene.failing.key if scene.failing is not None else None
+    rows = {key: row for key, row in rows.items() if key == failing or not _copies(row, speakers[key], rows, key)}
+    ordered = sorted(rows, key=lambda key: (key != failing, rows[key].rank is None, rows[key].rank or 0))
+    return tuple(_attributed(rules, rows[key], rows) for key in ordered)
+
+
+def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], dict[Engine, list[Fact]]]:
+    """Budget facts of the boot that failed, by process; and those that an engine core says of all its workers, by engine."""
+    core_ids = {s.fact for s in book.scopes if s.speaks == "engine core"}
     own: dict[str, list[Fact]] = {}
-    wide: dict[str, list[Fact]] = {}
-    for fact in scene.facts:
-        if "budget" in fact.kinds:
-            (wide if fact.id in wide_ids else own).setdefault(fact.speaker.group if fact.id in wide_ids else fact.speaker.key, []).append(
-                fact
-            )
+    wide: dict[Engine, list[Fact]] = {}
+    for fact in current_boot(scene.facts, scene.error_fact):
+        if "budget" not in fact.kinds:
+            continue
+        if fact.id in core_ids:
+            wide.setdefault(engine_of(fact.speaker), []).append(fact)
+        else:
+            own.setdefault(fact.speaker.key, []).append(fact)
     if scene.error_fact is not None and scene.error_fact.fields.get("total") and scene.failing is not None:
         own.setdefault(scene.failing.key, []).append(scene.error_fact)
-    if not own and wide:
-        own = {facts[0].speaker.key: [] for facts in wide.values()}
-    rows = [_row(book, scene, key, facts, wide, version) for key, facts in own.items()]
-    failing = scene.failing.key if scene.failing is not None else None
-    keyed = sorted(zip(own, rows, strict=True), key=lambda pair: (pair[0] != failing, pair[1].rank is None, pair[1].rank or 0))
-    return tuple(row for _, row in keyed)
+    for engine, facts in wide.items():
+        if not any(engine_of(o[0].speaker)[0] == engine[0] for o in own.values()):
+            own.setdefault(facts[0].speaker.key, []).extend(facts)
+    return own, wide
 
 
-def _row(
-    book: Rulebook, scene: Scene, key: str, facts: Sequence[Fact], wide: Mapping[str, Sequence[Fact]], version: Version | None
-) -> ReportedBudget:
-    speaker = next((f.speaker for f in facts), None) or next(f.speaker for group in wide.values() for f in group if f.speaker.key == key)
-    figures: dict[str, _Reading] = {}
-    for fact in facts:
-        figures |= dict(_figures(fact))
-    for fact in wide.get(speaker.group, ()):
-        for name, reading in _figures(fact):
-            figures.setdefault(name, reading)
-    rank = scene.evidence.ranks.get(key)
-    number = rank.number if rank is not None else (0 if scene.evidence.grid.single and speaker.role != "front-end" and facts else None)
+def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact], shared: Sequence[Fact], rows: int) -> ReportedBudget:
+    figures = _figures_of(facts)
+    for name, figure in _figures_of(shared).items():
+        figures.setdefault(name, figure)
     _complete(scene, figures)
-    closes, residual = _closes(book, figures, version, _runner(scene))
+    result = closing(rules, figures) if not any("kv-pinned" in f.kinds for f in facts) else closing(rules, {})
+    number, label = _who(scene, speaker, any(f not in shared for f in facts), rows)
+    absent = tuple(n for n in _TERMS if n not in figures and not (n == "weights_bytes" and "consumed_bytes" in figures))
+    inside = rules.charged("graph_estimate") if scene.evidence.engine in ("vllm", "unknown") else None
     return ReportedBudget(
-        rank=number,
-        label=(rank.label if rank else speaker.label) or ("engine" if not facts else "log"),
-        figures={n: figures[n].value for n in FIELDS if n in figures}
-        | {"graphs_inside_budget": _inside(book, version, _runner(scene), scene)},
-        lines={n: r.line for n, r in figures.items() if r.line},
-        engine_label=speaker.group or None,
-        reported_by_rank=number if _only_first_prints(book, facts, version) else None,
-        closes=closes,
-        residual_bytes=residual,
-        missing=tuple(
-            n for n in ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes") if n not in figures
-        ),
-    )
+        rank=number, label=label, figures={n: figures[n].value for n in FIELDS if n in figures} | {"graphs_inside_budget": inside},
+        lines={n: figures[n].line for n in FIELDS if n in figures and figures[n].line}, engine_label=_engine_label(speaker),
+        closes=result.closes, residual_bytes=result.residual, missing=(*absent, *result.missing),
+    )  # fmt: skip
 
 
-def _figures(fact: Fact) -> Iterator[tuple[str, _Reading]]:
+def _figures_of(facts: Sequence[Fact]) -> dict[str, Figure]:
+    """The newest figure of each name; of several workers' pools the smallest, of several loads (target and draft) the largest."""
+    figures: dict[str, Figure] = {}
+    for fact in facts:
+        for name, figure in _named(fact):
+            before = figures.get(name)
+            if before is not None and name in _LEAST and before.value < figure.value and before.fact == figure.fact:
+                continue
+            if before is not None and name == "weights_bytes" and figure.fact == before.fact == "vllm.model-loading":
+                figure = max(before, figure, key=lambda f: f.value)
+            figures[name] = figure
+        if fact.id == "vllm.available-kv":
+            figures.pop("graph_bytes", None)  # captured before the pool was sized: model runner V2's estimate, taken apart again
+    return figures
+
+
+def _named(fact: Fact) -> Iterator[tuple[str, Figure]]:
     for name, value in fact.fields.items():
-        if name in FIELDS:
-            yield name, _Reading(value, fact.line)
-        elif name == "total":
-            yield "total_bytes", _Reading(value, fact.line)
-        elif name == "kv_in_use_bytes":
-            yield "kv_cache_bytes", _Reading(value, fact.line)
+        if name in FIELDS or name in _ALSO:
+            yield _ALSO.get(name, name), Figure(value, fact.line, fact.id)
 
 
-def _complete(scene: Scene, figures: dict[str, _Reading]) -> None:
-    """What follows from what was reported: total × utilization, and what lies outside."""
+def _complete(scene: Scene, figures: dict[str, Figure]) -> None:
+    """What follows from what was reported: total × utilization, what lies outside, and the estimate behind two printed fractions."""
     given = scene.evidence.deployment.arguments.get("gpu_memory_utilization")
     if "utilization" not in figures and given is not None and isinstance(given.value, float) and scene.evidence.engine != "sglang":
-        figures["utilization"] = _Reading(given.value, given.line or 0)
-    total, utilization = figures.get("total_bytes"), figures.get("utilization")
+        figures["utilization"] = Figure(given.value, given.line or 0)
+    total, utilization, equivalent = figures.get("total_bytes"), figures.get("utilization"), figures.get("equivalent")
     if "requested_bytes" not in figures and total is not None and utilization is not None:
-        figures["requested_bytes"] = _Reading(round(total.value * utilization.value), total.line)
+        figures["requested_bytes"] = Figure(round(total.value * utilization.value), total.line)
     requested = figures.get("requested_bytes")
     if total is not None and requested is not None:
-        figures["outside_budget_bytes"] = _Reading(total.value - requested.value, requested.line)
+        figures["outside_budget_bytes"] = Figure(total.value - requested.value, requested.line)
+    if total is not None and utilization is not None and equivalent is not None and "graph_estimate_bytes" not in figures:
+        figures["graph_estimate_bytes"] = Figure(round((utilization.value - equivalent.value) * total.value), equivalent.line)
 
 
-def charged(book: Rulebook, term: str, version: Version | None, runner: str) -> bool | None:
-    """Does that version take this term out of the budget? None when the version is not known."""
-    if version is None:
-        return None
-    rows = [c for c in book.charges if c.term == term and (not c.runner or c.runner == runner)]
-    return any(version in SpecifierSet(c.vllm, prereleases=True) for c in rows)
+def _who(scene: Scene, speaker: Speaker, reports: bool, rows: int) -> tuple[int | None, str]:
+    """The rank that a row belongs to. A process without one is rank 0 only where it is the only worker."""
+    rank = scene.evidence.ranks.get(speaker.key)
+    if rank is not None:
+        return rank.number, rank.label
+    alone = scene.evidence.grid.single and reports and speaker.role != "front-end" and speaker.label != "VllmWorkerProcess"
+    number = 0 if alone and (rows == 1 or speaker.role != "unknown" or speaker.key == "") else None
+    return number, speaker.label or ("log" if reports else "engine")
 
 
-def _inside(book: Rulebook, version: Version | None, runner: str, scene: Scene) -> bool | None:
-    estimate = scene.evidence.deployment.environment.get("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS")
-    if estimate is not None and scene.evidence.engine == "vllm":
-        return str(estimate.value) not in ("0", "False", "false")
-    return charged(book, "graph_estimate", version, runner) if scene.evidence.engine in ("vllm", "unknown") else None
+def _engine_label(speaker: Speaker) -> str | None:
+    if speaker.group:
+        return speaker.group
+    index = engine_of(speaker)[1]
+    return f"engine {index}" if index else None
 
 
-def _closes(book: Rulebook, figures: Mapping[str, _Reading], version: Version | None, runner: str) -> tuple[bool | None, int | None]:
-    """Does requested = weights + activation + non-torch (+ graph estimate) + pool hold, and what is left over?"""
-
-    def value(name: str) -> int | None:
-        return figures[name].value if name in figures else None
-
-    requested, kv, activation = value("requested_bytes"), value("kv_cache_bytes"), value("activation_peak_bytes")
-    weights, non_torch, consumed = value("weights_bytes"), value("non_torch_bytes"), value("consumed_bytes")
-    resident = consumed if consumed is not None else None if weights is None or non_torch is None else weights + non_torch
-    if requested is None or kv is None or activation is None or resident is None:
-        return None, None
-    estimate = value("graph_estimate_bytes") or 0
-    included = any(
-        p.field == "activation_peak_bytes"
-        and "graph_estimate" in p.includes
-        and version is not None
-        and version in SpecifierSet(p.vllm, prereleases=True)
-        for p in book.printed
-    )
-    inside = estimate if charged(book, "graph_estimate", version, runner) and not included else 0
-    residual = requested - resident - activation - inside - kv
-    return abs(residual) <= TOLERANCE, residual
+def _copies(row: ReportedBudget, speaker: Speaker, rows: Mapping[str, ReportedBudget], key: str) -> bool:
+    """Does a front end or engine core only repeat what another row of its container says?"""
+    if speaker.role not in ("front-end", "engine-core", "unknown") or row.rank is not None:
+        return False
+    said = {n: v for n, v in row.figures.items() if v is not None and n not in ("graphs_inside_budget", "utilization")}
+    return any(
+        other is not row and other.engine_label == row.engine_label and all(other.figures.get(n) == v for n, v in said.items())
+        for name, other in rows.items() if name != key
+    )  # fmt: skip
 
 
-def _only_first_prints(book: Rulebook, facts: Sequence[Fact], version: Version | None) -> bool:
-    wanted = {s.fact: s.vllm for s in book.scopes if s.speaks.startswith("first worker")}
-    return version is not None and any(f.id in wanted and version in SpecifierSet(wanted[f.id], prereleases=True) for f in facts)
-
-
-def _runner(scene: Scene) -> str:
-    return "v2" if scene.has("runner-v2") or any("v1/worker/gpu/" in f.path for f in scene.evidence.frames) else "v1"
-
-
-def _version(scene: Scene) -> Version | None:
-    text = scene.evidence.engine_version
-    if text is None:
-        return None
-    try:
-        return Version(Version(text).base_version)
-    except InvalidVersion:
-        return None
+def _attributed(rules: Accounting, row: ReportedBudget, rows: Mapping[str, ReportedBudget]) -> ReportedBudget:
+    """The row, with whose figures it holds: its own rank's, or the first worker's where that one alone prints and this one did not."""
+    if any(name in row.figures for name in _MEASURED):
+        return replace(row, reported_by_rank=row.rank)
+    firsts = [r.rank for r in rows.values() if r.rank is not None and r.rank != row.rank and any(n in r.figures for n in _MEASURED)]
+    silent = any(rules.only_first_speaks(fact) for fact in ("vllm.available-kv", "vllm.model-loading"))
+    return replace(row, reported_by_rank=min(firsts)) if firsts and silent and row.rank else row

@@ -1,22 +1,24 @@
-"""Which engine speaks, in which version: as printed, or narrowed from wording that only some versions use."""
+"""Which engine speaks, in which version: as printed, or narrowed from wording, source lines and defaults that only some versions have."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from bot.domain.evidence import Fact, Frame
+from bot.domain.deployment import Setting
+from bot.domain.evidence import Fact, Frame, LogLine
+from bot.domain.known import Known
 from bot.rulebook.book import Rulebook
+from bot.rulebook.patterns import search
 
 ENGINES_OVER_VLLM = ("sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp")
-_RELEASES = (
-    "0.1.2 0.2.7 0.3.3 0.4.0.post1 0.4.2 0.4.3 0.5.0.post1 0.5.1 0.5.3.post1 0.5.4 0.5.5 0.6.0 0.6.1.post2 0.6.2 0.6.3.post1 0.6.4.post1 "
-    "0.6.5 0.6.6.post1 0.7.0 0.7.1 0.7.2 0.7.3 0.8.0 0.8.1 0.8.2 0.8.3 0.8.4 0.8.5.post1 0.9.0.1 0.9.1 0.9.2 0.10.0 0.10.1.1 0.10.2 0.11.0 "
-    "0.11.1 0.11.2 0.12.0 0.13.0 0.14.0 0.14.1 0.15.0 0.15.1 0.16.0 0.17.0 0.17.1 0.18.0 0.18.1 0.19.0 0.19.1 0.20.0 0.20.2 0.21.0 0.22.0 "
-    "0.22.1 0.23.0 0.24.0 0.25.0 0.25.1 0.26.0 0.27.0 0.27.1 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0"
-).split()
-RELEASES = tuple(Version(v) for v in _RELEASES)
+_PATHS = (("/sglang/", "sglang"), ("/tensorrt_llm/", "tensorrt-llm"), ("/text_generation_server/", "tgi"), ("/lmdeploy/", "lmdeploy"))
+_PRINTED = (("vllm.engine-config", "vllm.banner-version", "vllm.api-version"), ("vllm.dumping-input", "vllm.version-mentioned"))
+_OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
 
 def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], lines_by_engine: Counter[str]) -> str:
@@ -27,7 +29,7 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
         if fact.id in by_rule:
             score[by_rule[fact.id]] += 1
     for frame in frames:
-        for needle, engine in (("/sglang/", "sglang"), ("/tensorrt_llm/", "tensorrt-llm"), ("/text_generation_server/", "tgi"), ("/lmdeploy/", "lmdeploy")):
+        for needle, engine in _PATHS:
             score[engine] += 2 * (needle in frame.path)
         score["vllm"] += "vllm" in frame.path
     others = [(score[e], e) for e in ENGINES_OVER_VLLM if score[e]]
@@ -41,7 +43,7 @@ def printed_version(facts: Sequence[Fact], engine: str) -> str | None:
     """The version as the engine printed it; a mention in prose only where it printed none."""
     if engine not in ("vllm", "unknown"):
         return next((f.fields["version"] for f in facts if f.id == f"{engine}.version" and "version" in f.fields), None)
-    for ids in (("vllm.engine-config", "vllm.banner-version", "vllm.api-version"), ("vllm.dumping-input", "vllm.version-mentioned")):
+    for ids in _PRINTED:
         for fact in facts:
             if fact.id in ids and "version" in fact.fields:
                 return str(fact.fields["version"])
@@ -58,17 +60,105 @@ def parsed(version: str | None) -> Version | None:
         return None
 
 
-def narrowed_range(book: Rulebook, facts: Sequence[Fact]) -> str | None:
-    """The releases whose wording agrees with every message that was matched, as a range; None when nothing narrows it."""
-    wanted = {rule.id: rule.vllm for rule in book.facts if rule.vllm}
-    ranges = {wanted[f.id] for f in facts if f.id in wanted}
-    left = list(RELEASES)
-    for text in sorted(ranges):
-        agreeing = [v for v in left if v in SpecifierSet(text, prereleases=True)]
-        left = agreeing or left
-    if len(left) == len(RELEASES) or not left:
+@lru_cache(maxsize=4)
+def releases_of(book: Rulebook) -> tuple[Version, ...]:
+    """Every release that the rulebook knows, oldest first."""
+    return tuple(Version(release.version) for release in book.releases)
+
+
+@dataclass(slots=True)
+class Narrowing:
+    """The releases that are left, and why the others are not: one sentence for each step that took some away."""
+
+    left: tuple[Version, ...]
+    reasons: list[str] = field(default_factory=list)
+
+    def keep(self, agreeing: Sequence[Version], reason: str) -> None:
+        """Go on with those that agree; evidence that would leave none is set aside, since a fork or a quotation may speak."""
+        both = tuple(v for v in self.left if v in agreeing)
+        if both and len(both) < len(self.left):
+            self.left = both
+            self.reasons.append(reason)
+
+
+def narrowed(
+    book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine] = (), frames: Sequence[Frame] = (),
+    arguments: Mapping[str, Known[Setting]] | None = None,
+) -> Narrowing:  # fmt: skip
+    """Every known release, less those that do not say it so, do not print from that source line, or have another default."""
+    releases = releases_of(book)
+    state = Narrowing(releases)
+    marked = _by_marker(book, lines, frames)
+    if marked:
+        state.keep(marked[0], marked[1])
+    for specifier, reason in sorted(_by_wording(book, facts, lines)):
+        state.keep([v for v in releases if v in SpecifierSet(specifier, prereleases=True)], reason)
+    for specifier, reason in _by_default(book, facts, arguments or {}):
+        state.keep([v for v in releases if v in SpecifierSet(specifier, prereleases=True)], reason)
+    return state
+
+
+def narrowed_range(
+    book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine] = (), frames: Sequence[Frame] = (),
+    arguments: Mapping[str, Known[Setting]] | None = None,
+) -> str | None:  # fmt: skip
+    """The same as a range of releases; None when nothing narrows it."""
+    releases = releases_of(book)
+    left = narrowed(book, facts, lines, frames, arguments).left
+    if len(left) == len(releases) or not left:
         return None
-    after = [v for v in RELEASES if v > left[-1]]
-    low = f">={left[0]}" if left[0] != RELEASES[0] else ""
-    high = f"<{after[0]}" if after else ""
-    return ",".join(part for part in (low, high) if part) or None
+    after = [v for v in releases if v > left[-1]]
+    low = f">={left[0]}" if left[0] != releases[0] else ""
+    return ",".join(part for part in (low, f"<{after[0]}" if after else "") if part) or None
+
+
+def _by_wording(book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine]) -> set[tuple[str, str]]:
+    ranges = {rule.id: rule.vllm for rule in book.facts if rule.vllm}
+    found = {(ranges[f.id], f"line {f.line}: a message of vLLM {ranges[f.id]}") for f in facts if f.id in ranges}
+    texts: dict[str, dict[str, int]] = {}
+    for fact in facts:
+        texts.setdefault(fact.id, {}).setdefault(fact.text, fact.line)
+    for line in lines:
+        if line.speaker.label:
+            texts.setdefault("", {}).setdefault(line.speaker.label, line.number)
+    for wording in book.wordings:
+        number = next((n for text, n in texts.get(wording.fact, {}).items() if search(wording.pattern, text)), None)
+        if number is not None:
+            found.add((wording.vllm, f"line {number}: said as vLLM {wording.vllm} says it"))
+    return found
+
+
+def _by_marker(book: Rulebook, lines: Sequence[LogLine], frames: Sequence[Frame]) -> tuple[list[Version], str] | None:
+    """Releases of the minor series whose known source lines occur most often."""
+    seen = {f"{line.file.rsplit('/', 1)[-1]}:{line.file_line}" for line in lines if line.file and line.file_line}
+    seen |= {f"{f.path.rsplit('/', 1)[-1]}:{f.file_line}" for f in frames if f.file_line and _OWN_FILE.search(f.path)}
+    hits: dict[tuple[int, ...], set[str]] = {}
+    for release in book.releases:
+        if common := seen.intersection(release.markers):
+            hits.setdefault(Version(release.version).release[:2], set()).update(common)
+    if not hits:
+        return None
+    most = max(len(markers) for markers in hits.values())
+    series = {key for key, markers in hits.items() if len(markers) == most}
+    shown = ", ".join(sorted(set[str]().union(*(hits[key] for key in series)))[:3])
+    return [v for v in releases_of(book) if v.release[:2] in series], f"{shown}: source lines of vLLM {' or '.join(_series(series))}"
+
+
+def _series(keys: set[tuple[int, ...]]) -> list[str]:
+    return [".".join(map(str, key)) for key in sorted(keys)]
+
+
+def _by_default(book: Rulebook, facts: Sequence[Fact], arguments: Mapping[str, Known[Setting]]) -> list[tuple[str, str]]:
+    """A printed value that nobody set is the version's default, where the start command or its arguments are in the paste."""
+    if not arguments:
+        return []
+    found = []
+    for rule in book.arguments:
+        field_name = "utilization" if rule.name == "gpu_memory_utilization" else rule.name
+        printed = next((f for f in facts if field_name in f.fields), None)
+        if not rule.default or rule.name in arguments or printed is None:
+            continue
+        agreeing = [specifier for specifier, value in rule.default.items() if value == printed.fields[field_name]]
+        if len(agreeing) == 1:
+            found.append((agreeing[0], f"line {printed.line}: {rule.name} is {printed.fields[field_name]}, the default of vLLM {agreeing[0]}"))
+    return found

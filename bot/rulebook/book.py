@@ -30,6 +30,9 @@ class Rulebook:
         self.charges: Sequence[files.TermRow] = tables["charge"]
         self.printed: Sequence[files.PrintedRow] = tables["printed"]
         self.scopes: Sequence[files.ScopeRow] = tables["scope"]
+        self.accounting: Sequence[files.AccountingExample] = tables["accounting"]
+        self.releases: Sequence[files.Release] = tables["release"]
+        self.wordings: Sequence[files.Wording] = tables["wording"]
         self.homes = homes
         self.digest = digest
 

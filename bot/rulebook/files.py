@@ -203,7 +203,10 @@ class ArgumentRule(Shape, frozen=True):
 
 
 class TermRow(Shape, frozen=True):
-    """What a version range subtracts from the budget."""
+    """Whether a version range subtracts a term from the budget; for every version and runner exactly one row of a term holds.
+
+    `runner`: v0, v1 or v2 (vLLM's V0 engine, and V1 with model runner V1 or V2); empty for all.
+    """
 
     term: str
     vllm: str
@@ -213,7 +216,7 @@ class TermRow(Shape, frozen=True):
 
 
 class PrintedRow(Shape, frozen=True):
-    """What a printed figure includes beyond its name."""
+    """What a printed figure includes beyond its name, or what it is made of."""
 
     fact: str
     field: str
@@ -228,6 +231,34 @@ class ScopeRow(Shape, frozen=True):
     vllm: str
     speaks: str
     runner: str = ""
+
+
+class AccountingExample(Shape, frozen=True):
+    """A log excerpt of one version, the figures that its budget must give (`weights_bytes = "15.5 GiB"`), and whether they close."""
+
+    title: str
+    log: str
+    expect: dict[str, Any]
+    closes: bool | None = None
+
+
+class Release(Shape, frozen=True):
+    """A release of vLLM, oldest first. `markers` are source lines (`core.py:708`) of messages that it is known to print."""
+
+    version: str
+    markers: list[str] = []
+
+
+class Wording(Shape, frozen=True):
+    """A way to say one message that only some versions have. `pattern` is searched in the line of a fact with the id `fact`.
+
+    An empty `fact`: the pattern is searched in the names that processes sign with.
+    """
+
+    fact: str
+    pattern: str
+    vllm: str
+    example: list[str]
 
 
 class Book(Shape, frozen=True):
@@ -247,3 +278,6 @@ class Book(Shape, frozen=True):
     charge: list[TermRow] = []
     printed: list[PrintedRow] = []
     scope: list[ScopeRow] = []
+    accounting: list[AccountingExample] = []
+    release: list[Release] = []
+    wording: list[Wording] = []
