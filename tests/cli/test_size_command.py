@@ -141,7 +141,11 @@ def test_two_versions_and_several_cards_stand_in_columns(capsys: pytest.CaptureF
 
 
 def test_a_batch_answers_every_line_and_goes_on_after_a_refusal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    lines = [{"id": 1, "config": LLAMA, "gpu": "H100", "tensor_parallel_size": 4}, {"id": 2, "config": LLAMA, "tensor_parallel_size": 7}, {"id": 3}]
+    lines = [
+        {"id": 1, "config": LLAMA, "gpu": "H100", "tensor_parallel_size": 4},
+        {"id": 2, "config": LLAMA, "tensor_parallel_size": 7},
+        {"id": 3},
+    ]
     (tmp_path / "fleet.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "nonsense\n")
     assert run(["size", "--batch", "fleet.jsonl", "--json"]) == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

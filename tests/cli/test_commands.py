@@ -1,0 +1,144 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Oombot = Callable[..., tuple[int, str, str]]
+
+
+def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
+    code = "import sys; from bot.main import run; run(['--help'])"
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=False)
+    for command in (
+        "serve",
+        "diagnose",
+        "size",
+        "history",
+        "show",
+        "outcome",
+        "explain",
+        "stats",
+        "forget",
+        "settings",
+        "doctor",
+        "rules",
+        "db",
+    ):
+        assert command in done.stdout
+    loaded = done.stderr
+    assert not [
+        name for name in ("sqlalchemy", "aiohttp", "slack_bolt", "regex", "pydantic", "PIL") if f"| {name}\n" in loaded.replace("   ", "")
+    ]
+
+
+def test_an_unknown_command_is_refused(oombot: Oombot) -> None:
+    assert oombot("diagnoze")[0] == 2
+
+
+def test_a_history_from_diagnosis_to_outcome(oombot: Oombot, log: Path) -> None:
+    oombot("diagnose", str(log))
+    _, out, _ = oombot("history", "phase:graph_capture", "--json")
+    row = json.loads(out)["rows"][0]
+    assert (row["id"], row["phase"], row["rank"], row["model"], row["outcome"]) == ("D-0001", "graph_capture", 1, "Qwen/Qwen3-32B", None)
+    status, out, _ = oombot("outcome", "D-0001", "same", "--json")
+    refuted = json.loads(out)
+    assert (status, refuted["outcome"]) == (0, "same")
+    assert refuted["next"]["id"] != "lower-gpu-memory-utilization"
+    _, out, _ = oombot("outcome", "D-0001", "fixed", "--note", "with fewer sizes", "--json")
+    assert len(json.loads(out)["checklist"]) == 5
+    shown = json.loads(oombot("show", "1", "--json")[1])
+    assert [trial["outcome"] for trial in shown["trials"]] == ["same", "fixed"]
+    oombot("outcome", "D-0001", "--undo")
+    assert [t["outcome"] for t in json.loads(oombot("show", "1", "--json")[1])["trials"]] == ["same", None]
+
+
+@pytest.mark.parametrize("arguments", [("show", "D-0042"), ("outcome", "D-0042", "fixed"), ("forget", "D-0042")])
+def test_an_incident_that_is_not_there(oombot: Oombot, arguments: tuple[str, ...]) -> None:
+    status, out, err = oombot(*arguments)
+    assert (status, out) == (2, "")
+    assert "D-0042" in err
+
+
+def test_forget_erases_the_evidence_and_leaves_what_was_learned(oombot: Oombot, log: Path) -> None:
+    oombot("diagnose", str(log))
+    oombot("forget", "D-0001")
+    shown = json.loads(oombot("show", "1", "--json")[1])
+    assert shown["erased"]
+    assert shown["contributions"][0]["text"] is None
+    assert shown["diagnosis"]["phase"] == "graph_capture"
+
+
+def test_explain_answers_a_question_in_the_askers_words(oombot: Oombot) -> None:
+    assert "Down" in oombot("explain", "should", "utilization", "go", "up", "or", "down?")[1]
+    assert json.loads(oombot("explain", "fp8", "kv", "--json")[1])["topic"] == "fp8-kv"
+    status, _, err = oombot("explain", "zebra")
+    assert status == 2
+    assert "utilization" in err
+
+
+def test_settings_show_no_secret(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-123456789012-abcdefABCDEF")
+    monkeypatch.setenv("OOMBOT_DATABASE_URL", "postgresql+asyncpg://bot:hunter2222@db.example/oombot")
+    status, out, _ = oombot("settings", "--json")
+    assert status == 0
+    assert "abcdefABCDEF" not in out
+    assert "hunter2222" not in out
+
+
+def test_a_wrong_setting_names_the_variable(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OOMBOT_PORT", "eighty")
+    status, _, err = oombot("stats")
+    assert status == 2
+    assert "OOMBOT_PORT" in err
+
+
+def test_doctor_names_rulebook_database_and_slack(oombot: Oombot) -> None:
+    status, out, _ = oombot("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(out)["checks"]}
+    assert status == 0
+    assert checks["rulebook"]["ok"] is checks["database"]["ok"] is True
+    assert checks["slack"]["ok"] is None
+
+
+def test_export_and_import_carry_the_history_over(oombot: Oombot, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    oombot("diagnose", str(log))
+    oombot("outcome", "1", "fixed")
+    assert oombot("db", "export", str(tmp_path / "all.jsonl"))[0] == 0
+    monkeypatch.setenv("OOMBOT_DATABASE_URL", f"sqlite+aiosqlite:///{tmp_path / 'second.db'}")
+    assert oombot("db", "import", str(tmp_path / "all.jsonl"))[0] == 0
+    shown = json.loads(oombot("show", "1", "--json")[1])
+    assert shown["trials"][0]["outcome"] == "fixed"
+
+
+def test_a_fault_of_our_own_is_one_sentence_and_a_file(oombot: Oombot, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr("bot.usecases.judge.judge", broken)
+    status, _, err = oombot("diagnose", str(log), "--no-store")
+    assert status == 1
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.bench
+def test_cold_starts(log: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "OOMBOT_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path / 'cold.db'}"}
+    command = [sys.executable, "-m", "bot"]
+    subprocess.run([*command, "diagnose", str(log)], env=environment, check=True, capture_output=True)
+    for name, arguments in (
+        ("help", ["--help"]),
+        ("diagnose, stored", ["diagnose", str(log), "--json"]),
+        ("diagnose, not stored", ["diagnose", str(log), "--no-store"]),
+    ):
+        seconds = []
+        for _ in range(5):
+            begun = time.perf_counter()
+            subprocess.run([*command, *arguments], env=environment, check=True, capture_output=True)
+            seconds.append(time.perf_counter() - begun)
+        print(f"{name}: {sorted(seconds)[2]:.2f} s (median of 5)")
