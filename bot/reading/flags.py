@@ -22,6 +22,8 @@ class ArgumentReader:
         for rule in book.arguments:
             for spelling in (rule.name, *rule.flags, *rule.keys):
                 self._by_name[_plain(spelling)] = rule
+        # a flag of one engine may be a key of another: --max-seq-len is TensorRT-LLM's, max_seq_len= stands in vLLM's config line
+        self._by_key = {_plain(key): rule for rule in book.arguments for key in (rule.name, *rule.keys)}
         names = sorted({re.escape(n).replace("_", "[-_]") for n in self._by_name}, key=len, reverse=True)
         alternatives = "|".join(names) or "(?!)"
         # a flag may stand before a space; a key needs = or :
@@ -39,7 +41,8 @@ class ArgumentReader:
             if match["flag"]:
                 yield from self._flag(match["flag"], match["value"])
             elif match["keyed"] is not None:
-                rule = self._by_name[_plain(match["key"])]
+                key = _plain(match["key"])
+                rule = self._by_key.get(key) or self._by_name[key]
                 value = _typed(rule, match["keyed"])
                 if value is not None:
                     yield rule, value, False
