@@ -8,7 +8,7 @@ from bot.reading.tensor_attention import grouped, indexed, wide_heads, window_he
 from bot.reading.tensor_ends import ends
 from bot.reading.tensor_extras import hyper_connections, laurel, per_layer_inputs
 from bot.reading.tensor_feeds import feed_forward, hashed_mixture, mixture
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_latent import compressed_latent, indexer, latent
 from bot.reading.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
 from bot.reading.tensor_parts import Modules, copied, vector
@@ -79,7 +79,7 @@ def layer_count(f: Fields) -> int:
     """Layers as the file counts them, else as many as its pattern lists."""
     reader = f.rule("mixers", {})
     listed = f.raw(reader.get("list", "")) or f.raw(reader.get("letters", ""))
-    return f.find("layers", len(listed) if listed else None)
+    return plausible_layers(f.find("layers", len(listed) if listed else None))
 
 
 def dtype_bytes(f: Fields, dtype: str) -> int:

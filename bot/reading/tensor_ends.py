@@ -2,7 +2,7 @@
 
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.tensor_attention import head_dim
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import column, vector
 from bot.reading.towers import tower
 
@@ -41,7 +41,9 @@ def before(f: Fields) -> list[Module]:
         made.append(Table("embed_tokens_per_layer", int(f.raw("vocab_size_per_layer_input", f.find("vocab"))), every))
         made += [column(("per_layer_model_projection",), hidden, Part(every)), vector(width)]
     if "laurel" in f.rule("extras", ()):
-        made += [column(("altup_projections",), hidden, Part(hidden))] * (2 * (int(f.raw("altup_num_inputs", 4)) - 1))
+        made += [column(("altup_projections",), hidden, Part(hidden))] * (
+            2 * (plausible_layers(int(f.raw("altup_num_inputs", 4)), "residual streams") - 1)
+        )
     return made
 
 

@@ -23,8 +23,21 @@ NAMES: Mapping[str, Sequence[str]] = {
 TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config")
 
 
+MOST_LAYERS = 4096
+"""More layers than any model has; a larger count is a mistake or mischief."""
+
+
 class MissingField(ValueError):
-    """A field that decides is not in the file; the message names it."""
+    """A field that decides is not in the file, or cannot be meant so; the message names it."""
+
+
+def plausible_layers(count: int, what: str = "layers") -> int:
+    """The same count; MissingField when no model has so many."""
+    if not 0 <= count <= MOST_LAYERS:
+        raise MissingField(
+            f"config.json has {count:,} {what}: between 1 and {MOST_LAYERS:,} can be meant; check the file, or give --weights-bytes"
+        )
+    return count
 
 
 class Fields:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.tensors import Linear, Module, Part, Plain, whole
-from bot.reading.tensor_fields import Fields, MissingField
+from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
 from bot.reading.tensor_parts import vector
 
 Modules = list[Module]
@@ -55,7 +55,7 @@ def blocks(
         back(Part(intermediate), hidden, bias),
         vector(norm * hidden),
     ]
-    return one * depth
+    return one * plausible_layers(depth, "layers in its tower")
 
 
 def patches(pixels: int, hidden: int, bias: bool = True) -> Plain:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.towers_audio import qwen_audio, whisper_encoder
@@ -96,7 +96,7 @@ def gemma4_vision(f: Fields) -> Modules:
     return [
         full(3 * patch * patch, hidden, False),
         vector(2 * int(v("position_embedding_size")) * hidden),
-        *one * int(v("num_hidden_layers")),
+        *one * plausible_layers(int(v("num_hidden_layers")), "layers in its tower"),
         full(hidden, f.find("hidden"), False),
     ]
 

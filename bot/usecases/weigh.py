@@ -12,6 +12,8 @@ from bot.reading.quantization_config import UnknownQuantization, read_quantizati
 from bot.reading.tensor_fields import MissingField, text_part
 from bot.rulebook.weights import UnknownWeights, WeightRules, load_weights
 
+MOST_RANKS = 65_536
+
 
 def weigh(
     config: Mapping[str, Any],
@@ -32,12 +34,14 @@ def weigh(
     Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
     lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
     """
+    if grid.tp * grid.pp > MOST_RANKS or min(grid.tp, grid.pp, grid.dp) < 1:
+        raise Unplaceable(f"{grid.tp} × {grid.pp} ranks: a replica has between 1 and {MOST_RANKS:,}")
     tables = load_weights(rules) if isinstance(rules, Path) else rules
     try:
         return _weighed(config, tables, grid, engine_version, gpu, dtype, quantization, hf_quant_config, tensors)
     except (UnknownWeights, MissingField, UnknownQuantization, Unplaceable):
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ZeroDivisionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         # a person's config.json may hold anything anywhere
         raise MissingField(f"config.json has a field of the wrong kind ({type(error).__name__}: {error}); give --weights-bytes") from error
 

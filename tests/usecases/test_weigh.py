@@ -15,26 +15,26 @@ from bot.rulebook.weights import UnknownWeights
 from bot.usecases.weigh import weigh
 
 RULES = Path(__file__).parents[2] / "rules" / "models"
-LLAMA_8B = {
+LLAMA_8B: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": False,
 }  # fmt: skip
-LLAMA_1B = LLAMA_8B | {
+LLAMA_1B: dict[str, Any] = LLAMA_8B | {
     "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "head_dim": 64, "tie_word_embeddings": True,
 }  # fmt: skip
-QWEN3_30B_FP8 = {
+QWEN3_30B_FP8: dict[str, Any] = {
     "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
     "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936,
     "max_position_embeddings": 40960, "tie_word_embeddings": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
     "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
 }  # fmt: skip
-GPT_OSS_20B = {
+GPT_OSS_20B: dict[str, Any] = {
     "architectures": ["GptOssForCausalLM"], "hidden_size": 2880, "intermediate_size": 2880, "num_local_experts": 32, "num_hidden_layers": 24,
     "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 201088, "max_position_embeddings": 131072,
     "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096}, "tie_word_embeddings": False,
     "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]},
 }  # fmt: skip
-QWEN25_VL = {
+QWEN25_VL: dict[str, Any] = {
     "architectures": ["Qwen2_5_VLForConditionalGeneration"], "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
     "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064, "max_position_embeddings": 128000, "tie_word_embeddings": False,
     "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
@@ -43,14 +43,14 @@ QWEN25_VL = {
         "spatial_merge_size": 2, "temporal_patch_size": 2,
     },
 }  # fmt: skip
-KIMI_K2 = {
+KIMI_K2: dict[str, Any] = {
     "architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
     "n_routed_experts": 384, "n_shared_experts": 1, "first_k_dense_replace": 1, "moe_layer_freq": 1, "num_hidden_layers": 61,
     "num_attention_heads": 64, "num_key_value_heads": 64, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
     "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840, "max_position_embeddings": 131072, "tie_word_embeddings": False,
     "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
 }  # fmt: skip
-QWEN35_27B = {
+QWEN35_27B: dict[str, Any] = {
     "architectures": ["Qwen3_5ForConditionalGeneration"],
     "text_config": {
         "hidden_size": 5120, "intermediate_size": 17408, "num_hidden_layers": 64, "num_attention_heads": 24, "num_key_value_heads": 4,
@@ -82,6 +82,22 @@ def test_an_architecture_that_no_file_knows_is_refused_by_name() -> None:
 def test_a_field_that_decides_and_is_missing_is_named() -> None:
     with pytest.raises(MissingField, match="hidden_size"):
         weighed({key: value for key, value in LLAMA_8B.items() if key != "hidden_size"})
+
+
+@pytest.mark.parametrize("mischief", [{"num_hidden_layers": 10**9}, {"num_hidden_layers": -1}, {"hidden_size": float("inf")}])
+def test_a_count_that_nobody_can_mean_is_refused_at_once(mischief: dict[str, Any]) -> None:
+    with pytest.raises(MissingField, match=r"config\.json has"):
+        weighed(LLAMA_8B | mischief)
+
+
+def test_a_tower_with_a_billion_layers_is_refused_at_once() -> None:
+    with pytest.raises(MissingField, match="layers in its tower"):
+        weighed(QWEN25_VL | {"vision_config": QWEN25_VL["vision_config"] | {"depth": 10**9}})
+
+
+def test_a_grid_of_a_billion_ranks_is_refused_at_once() -> None:
+    with pytest.raises(Unplaceable, match="between 1 and 65,536"):
+        weighed(LLAMA_8B, 10**9)
 
 
 @pytest.mark.parametrize(
