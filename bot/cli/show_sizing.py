@@ -60,7 +60,7 @@ def _ranks(document: Document) -> Iterator[str]:
         name = f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {numbers[0]} to {numbers[-1]}"
         limits = " *" if len(groups) > 1 and document["limiting_rank"] in numbers else ""
         rows.append((name + limits, *("not known" if value is None else gib(value) for value in figures)))
-    yield f"\n{bold('Budget')}"
+    yield f"\n{bold('Budget')}, in units of the engine's own log (1 GiB is 1.074 GB)"
     yield table(rows, right=(1, 2, 3, 4, 5, 6))
     spread = document.get("range")
     if spread:

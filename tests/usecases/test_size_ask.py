@@ -94,7 +94,7 @@ def test_a_hub_id_is_asked_of_the_hub_first_and_its_revision_is_shown() -> None:
 
 def test_without_the_hub_a_well_known_id_is_answered_from_the_rulebook_and_says_so() -> None:
     question = with_model({"model": "Qwen/Qwen3-8B"}, absent)
-    assert question["assumed"] == ["the model is Qwen/Qwen3-8B as the rulebook knows it (config.json of the repository, without what sizing does not read)"]
+    assert question["assumed"] == ["the model is Qwen/Qwen3-8B as the rulebook knows it (its published config.json)"]
 
 
 def test_a_short_name_never_asks_the_hub() -> None:
