@@ -40,7 +40,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
     version = printed_version(facts, engine)
     return Evidence(
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, ranks=ranks_of(lines, facts, grid), engine=engine,
-        engine_version=version, engine_version_range=None if version or engine != "vllm" else narrowed_range(book, facts),
+        engine_version=version, engine_version_range=None if version or engine != "vllm" else narrowed_range(book, facts, lines, frames, arguments),
         lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
         empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple({l.speaker.key: l for l in lines}.values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),
@@ -54,7 +54,7 @@ def _bounded(lines: list[str]) -> list[str]:
 
 def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
     """Pastes and files, and answers long enough to be evidence themselves."""
-    return [c for c in contributions if c.text and (c.kind in ("paste", "file") or c.kind == "answer" and len(c.text) > LONG_ANSWER)]
+    return [c for c in contributions if c.text and (c.kind in ("paste", "file") or (c.kind == "answer" and len(c.text) > LONG_ANSWER))]
 
 
 def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
     found = []
     for line in lines:
         label = line.speaker.label
-        if label.startswith(("Worker", "EngineCore", "VllmWorker", "APIServer")) or (line.file or "").endswith("py") and line.level:
+        if label.startswith(("Worker", "EngineCore", "VllmWorker", "APIServer")) or ((line.file or "").endswith("py") and line.level):
             found.append("vllm")
     return found
 
