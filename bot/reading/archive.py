@@ -1,56 +1,119 @@
-"""Log files inside gzip and zip, bounded so that a bomb stays small."""
+"""Log files inside gzip, zip and tar, bounded so that a bomb stays small."""
 
-import gzip
 import io
+import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
 
-from bot.reading.text import NotText
+from bot.reading.text import NotText, decode
 
 MOST_BYTES = 256 * 2**20
 MOST_FILES = 50
-_LOGS = (".log", ".txt", ".out", ".err", ".json", ".yaml", ".yml", ".md", ".gz", "")
+_STEP = 2**20
+_LOGS = frozenset({
+    "", ".log", ".txt", ".out", ".err", ".json", ".jsonl", ".ndjson", ".csv", ".yaml", ".yml", ".md", ".gz", ".toml", ".ini", ".env", ".sh", ".prom", ".py",
+})  # fmt: skip
 
 
 def unpacked(name: str, data: bytes) -> list[tuple[str, bytes]]:
-    """(name, bytes) of each text inside; the data itself when it is no archive. NotText when it is broken or too large."""
+    """(name, bytes) of each text inside; the data itself when it is no archive. NotText when it is broken or too large.
+
+    A gzip file that was cut short gives what it holds. Pictures and other files without text are left out.
+    """
     if data.startswith(b"\x1f\x8b"):
-        return [(name.removesuffix(".gz"), _gunzipped(name, data))]
-    if data.startswith(b"PK\x03\x04"):
-        return _unzipped(name, data)
+        data, name = _gunzipped(name, data, MOST_BYTES), name.removesuffix(".gz").removesuffix(".tgz")
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _texts(name, "zip", _zip_members(data))
+    if data[257:262] == b"ustar":
+        return _texts(name, "tar", _tar_members(data))
     return [(name, data)]
 
 
-def _gunzipped(name: str, data: bytes) -> bytes:
-    try:
-        with gzip.open(io.BytesIO(data)) as file:
-            text = file.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise NotText(f"the gzip file is broken ({error}); send it again or send the text") from None
-    if len(text) > MOST_BYTES:
-        raise NotText(f"it unpacks to more than {MOST_BYTES >> 20} MiB; send the last part of the log")
-    return text
-
-
-def _unzipped(name: str, data: bytes) -> list[tuple[str, bytes]]:
+def _texts(name: str, kind: str, members: Iterator[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
-    left = MOST_BYTES
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = [m for m in archive.infolist() if not m.is_dir() and m.filename.lower().endswith(_LOGS)]
-            for member in sorted(members, key=lambda m: m.filename)[:MOST_FILES]:
-                with archive.open(member) as file:
-                    text = file.read(left + 1)
-                left -= len(text)
-                if left < 0:
-                    raise NotText(f"it unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
-                found += (
-                    [(member.filename, text)]
-                    if not text.startswith(b"\x1f\x8b")
-                    else [(member.filename, _gunzipped(member.filename, text))]
-                )
-    except (zipfile.BadZipFile, RuntimeError, zlib.error, NotImplementedError) as error:
-        raise NotText(f"the zip file cannot be read ({error}); send it without a password, or send the text") from None
+        for inner, content in members:
+            if content.startswith(b"\x1f\x8b"):
+                content = _gunzipped(inner, content, MOST_BYTES - sum(len(c) for _, c in found))
+            if _is_text(content):
+                found.append((inner, content))
+            if sum(len(c) for _, c in found) > MOST_BYTES:
+                raise NotText(f"{name} unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
+    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, zlib.error, NotImplementedError, OSError, EOFError) as error:
+        raise NotText(f"the {kind} file cannot be read ({error}); send it without a password, or send the text") from None
     if not found:
-        raise NotText("the zip holds no text file; send the logs as .log or .txt")
+        raise NotText(f"the {kind} holds no text file; send the logs as .log or .txt")
     return found
+
+
+def _zip_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The directory of a zip may lie about sizes: what counts is what comes out."""
+    left = MOST_BYTES
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [m for m in archive.infolist() if not m.is_dir() and _wanted(m.filename)]
+        for member in sorted(members, key=lambda m: m.filename)[:MOST_FILES]:
+            with archive.open(member) as file:
+                content = file.read(left + 1)
+            left = _rest(left, content)
+            yield member.filename, content
+
+
+def _tar_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    left = MOST_BYTES
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        members = [m for m in archive if m.isfile() and _wanted(m.name)]
+        for member in sorted(members, key=lambda m: m.name)[:MOST_FILES]:
+            file = archive.extractfile(member)
+            content = b"" if file is None else file.read(left + 1)
+            left = _rest(left, content)
+            yield member.name, content
+
+
+def _rest(left: int, content: bytes) -> int:
+    if len(content) > left:
+        raise NotText(f"it unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
+    return left - len(content)
+
+
+def _wanted(name: str) -> bool:
+    """Logs by their ending (also `vllm.log.1`, `messages-20261130`); not what an operating system adds."""
+    path = PurePosixPath(name)
+    if "__MACOSX" in path.parts or path.name.startswith("._"):
+        return False
+    return path.suffix.lower() in _LOGS or path.suffix[1:].isdigit() or "." not in path.name or ".log" in path.name.lower()
+
+
+def _is_text(content: bytes) -> bool:
+    if not content.strip():
+        return False
+    try:
+        decode(content[: 2**16])
+    except NotText:
+        return False
+    return True
+
+
+def _gunzipped(name: str, data: bytes, most: int) -> bytes:
+    """Members of a gzip file one after another, up to `most` bytes."""
+    out: list[bytes] = []
+    taken = 0
+    while data.startswith(b"\x1f\x8b"):
+        stream = zlib.decompressobj(wbits=31)
+        while not stream.eof:
+            try:
+                piece = stream.decompress(data, _STEP)
+            except zlib.error as error:
+                if out:
+                    return b"".join(out)
+                raise NotText(f"the gzip file is broken ({error}); send it again or send the text") from None
+            taken += len(piece)
+            if taken > most:
+                raise NotText(f"{name} unpacks to more than {MOST_BYTES >> 20} MiB; send the last part of the log")
+            out.append(piece)
+            data = stream.unconsumed_tail
+            if not piece and not data:
+                return b"".join(out)
+        data = stream.unused_data
+    return b"".join(out)

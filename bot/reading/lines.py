@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from bot.domain.evidence import LogLine
 from bot.reading.glued import pieces_of, records_of
+from bot.reading.margins import unframed
 from bot.reading.signatures import Head, head_of, signatures_of
 from bot.reading.text import clean
 from bot.reading.unwrap import Shipped, unwrap
-from bot.reading.wraps import goes_on, wrap_width
+from bot.reading.wraps import Wrap, goes_on, wrap_of
 from bot.rulebook.book import Rulebook
 
 _REPEATED = re.compile(r"\s*\[repeated (\d+)x across cluster\].*$")
@@ -29,7 +30,7 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
     """LogLines of numbered text lines. A line glued from several gives several of one number; one broken by a hard wrap gives one."""
     peel = signatures_of(book).peel
     pieces: list[_Piece] = []
-    for shipped in unwrap(list(lines)):
+    for shipped in unwrap(unframed(list(lines))):
         for part in pieces_of(shipped.text):
             cleaned = clean(part)
             text, head = peel(cleaned)
@@ -45,25 +46,34 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
 
 def _rejoined(pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:
     """Pieces with hard wraps undone: the continuation of a line of full width is unsigned but for what carries it."""
-    width = wrap_width([p.width for p in pieces], [p.head.bare and bool(p.text) and not p.text.isspace() for p in pieces])
+    bare = [p.head.bare for p in pieces]
+    wrap = wrap_of([p.width for p in pieces], [p.text for p in pieces], bare, [False, *(not b for b in bare[:-1])])
     held: list[_Piece] = []
     for piece in pieces:
-        if held and not _broken(held, piece, width):
-            yield held[0].shipped, held[0].text if len(held) == 1 else "".join(p.text for p in held), held[0].head
+        if held and not _broken(held, piece, wrap):
+            yield _whole(held, wrap)
             held = []
         held.append(piece)
     if held:
-        yield held[0].shipped, "".join(p.text for p in held), held[0].head
+        yield _whole(held, wrap)
 
 
-def _broken(held: Sequence[_Piece], piece: _Piece, width: int) -> bool:
-    """Does the piece go on with what is held: a container runtime's partial line, or a line of exactly the wrap's width?"""
+def _whole(held: Sequence[_Piece], wrap: Wrap) -> tuple[Shipped, str, Head]:
+    first = held[0]
+    if len(held) == 1:
+        return first.shipped, first.text, first.head
+    joint = " " if wrap.words and not first.head.partial else ""
+    return first.shipped, joint.join(p.text for p in held), first.head
+
+
+def _broken(held: Sequence[_Piece], piece: _Piece, wrap: Wrap) -> bool:
+    """Does the piece go on with what is held: a container runtime's partial line, or a line that was wrapped?"""
     last = held[-1]
     if last.head.partial:
         return True
-    if last.width != width or not piece.head.bare or not piece.text.strip():
+    if not piece.head.bare or not wrap.broke(last.width, piece.text) or not piece.text.strip():
         return False
-    return held[0].head.carriers == piece.head.carriers and goes_on(last.text, piece.text)
+    return piece.head.carriers in ((), held[0].head.carriers) and goes_on(last.text, piece.text)
 
 
 def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:

@@ -1,37 +1,148 @@
-"""Keeps a large log small: only lines that a rule may want, and their surroundings, are read further."""
+"""Keeps a large log small: its beginning, its end, and the surroundings of what a rule may want; all in one pass over bytes."""
 
-import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
+from functools import lru_cache
 
-from bot.reading.facts import finder_of
-from bot.rulebook.book import Rulebook
+import ahocorasick_rs
+
+from bot.rulebook.book import Rulebook, texts
 
 MANY = 20_000
-AROUND = 3
-_KEEP = re.compile(r'File "|Traceback|Error|ERROR|CRITICAL|WARNING|--[a-z]|Killed|=')
+HEAD, TAIL = 1000, 2000
+FIRST, LAST = 40, 40
+"""Occurrences that are kept of each message: the first ones and the last ones."""
+BEFORE, AFTER = 3, 8
+LONGEST = 16 * 1024
+LEFT_OUT = frozenset({"recurring", "engine-marker", "prose", "boilerplate"})
+"""Kinds that no line is kept for: lines that recur by the hundred thousand, and what people write around a paste."""
+ALWAYS = ('File "', "Traceback (most recent call last)", " ERROR ", "CRITICAL ", "KV cache usage: 100.0%", "KV cache usage: 99.")
 
 
-def telling(book: Rulebook, lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Numbered lines of a text. Beyond MANY lines: head, tail, and whatever has an anchor, with its neighbours.
+class Sieve:
+    """Takes a log chunk by chunk (bytes of UTF-8) and keeps numbered lines. Memory does not grow with the log."""
 
-    A recurring line (throughput, access log) counts only at its first and last few occurrences.
-    """
-    if len(lines) <= MANY:
-        return list(enumerate(lines, 1))
-    finder = finder_of(book)
-    wanted: set[int] = set(range(2000)) | set(range(len(lines) - 4000, len(lines)))
-    seen: dict[str, list[int]] = {}
-    for index, line in enumerate(lines):
-        if index in wanted:
-            continue
-        rules = finder.candidates(line)
-        if not rules and 'File "' not in line:
-            continue
-        if rules and all("recurring" in rule.kinds or "engine-marker" in rule.kinds for rule in rules):
-            seen.setdefault(rules[0].id, []).append(index)
-            continue
-        wanted.update(range(max(0, index - AROUND), min(len(lines), index + AROUND + 1)))
-    for indexes in seen.values():
-        wanted.update(indexes[:20])
-        wanted.update(indexes[-200:])
-    return [(i + 1, lines[i]) for i in sorted(wanted)]
+    def __init__(self, book: Rulebook) -> None:
+        self._automaton, self._message = automaton_of(book)
+        self._seen = [0] * (max(self._message, default=-1) + 1)
+        self._kept: dict[int, bytes] = {}
+        self._last: list[deque[list[tuple[int, bytes]]]] = [deque(maxlen=LAST) for _ in self._seen]
+        self._tail: deque[tuple[int, bytes]] = deque(maxlen=TAIL)
+        self._carry = b""
+        self._owed = 0
+        self.count = 0
+
+    def feed(self, data: bytes) -> None:
+        """The next part of the log, of any length."""
+        data = self._carry + data
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) < 64 * LONGEST:
+            self._carry = data
+            return
+        end = end or len(data)
+        self._carry = data[end:]
+        self._chunk(data[:end])
+
+    def lines(self) -> list[tuple[int, str]]:
+        """Numbered lines in order, as text; of a line longer than LONGEST bytes, what surrounds its messages."""
+        if self._carry:
+            self._chunk(self._carry)
+            self._carry = b""
+            self.count += 1
+        kept = dict(self._tail) | self._kept
+        for blocks in self._last:
+            for block in blocks:
+                for number, line in block:
+                    kept.setdefault(number, line)
+        return [(number, _text(kept[number])) for number in sorted(kept)]
+
+    def _chunk(self, chunk: bytes) -> None:
+        """Whole lines, or a part of one that is too long to wait for its end."""
+        self._ends(chunk)
+        wanted, late = self._hits(chunk)
+        at, number = 0, self.count
+        for start, message in sorted([*((s, -1) for s in wanted), *late]):
+            number += chunk.count(b"\n", at, start)
+            at = start
+            block = self._block(chunk, start, number)
+            if message < 0:
+                for place, line in block:
+                    self._keep(place, line)
+            else:
+                self._last[message].append(block)
+        self.count = number + chunk.count(b"\n", at)
+
+    def _keep(self, number: int, line: bytes) -> None:
+        known = self._kept.get(number)
+        if known is None:
+            self._kept[number] = line
+        elif len(line) >= LONGEST and len(known) < 16 * LONGEST and not known.endswith(line):
+            self._kept[number] = known + b" ... " + line  # messages far apart on one line
+
+    def _hits(self, chunk: bytes) -> tuple[set[int], list[tuple[int, int]]]:
+        """(positions of early occurrences, positions of the latest ones with their message)."""
+        wanted: set[int] = set()
+        late: dict[int, deque[int]] = {}
+        seen, message_of = self._seen, self._message
+        for index, start, _ in self._automaton.find_matches_as_indexes(chunk):
+            message = message_of[index]
+            seen[message] += 1
+            if seen[message] <= FIRST:
+                wanted.add(start)
+            elif message in late:
+                late[message].append(start)
+            else:
+                late[message] = deque((start,), maxlen=LAST)
+        return wanted, [(start, message) for message, starts in late.items() for start in starts]
+
+    def _ends(self, chunk: bytes) -> None:
+        """The beginning of the log, what the last chunk's messages are owed, and the newest lines."""
+        owed = max(self._owed, HEAD - self.count)
+        self._owed = 0
+        whole = chunk.removesuffix(b"\n")
+        if owed > 0:
+            for number, line in enumerate(whole.split(b"\n", owed)[:owed], self.count + 1):
+                self._keep(number, line[:LONGEST])
+        lines = whole.rsplit(b"\n", TAIL)[-TAIL:]
+        last = self.count + whole.count(b"\n") + 1
+        self._tail.extend((last - len(lines) + n, line[:LONGEST]) for n, line in enumerate(lines, 1))
+
+    def _block(self, chunk: bytes, start: int, before: int) -> list[tuple[int, bytes]]:
+        """The line at `start` and its neighbours; `before` lines of the log end before it."""
+        begin = chunk.rfind(b"\n", 0, start) + 1
+        end = chunk.find(b"\n", start)
+        own = chunk[begin : end if end >= 0 else len(chunk)]
+        if len(own) > LONGEST:
+            left = max(0, start - begin - LONGEST // 2)
+            own = own[left : left + LONGEST]
+        earlier = chunk[max(0, begin - 4 * LONGEST) : max(0, begin - 1)].rsplit(b"\n", BEFORE)[-BEFORE:] if begin else []
+        later = chunk[end + 1 : end + 1 + 8 * LONGEST].split(b"\n", AFTER)[:AFTER] if end >= 0 else []
+        if end < 0 or len(later) < AFTER:
+            self._owed = max(self._owed, AFTER - len(later))
+        lines = [*(line[-LONGEST:] for line in earlier), own, *(line[:LONGEST] for line in later)]
+        return [(before + 1 - len(earlier) + n, line) for n, line in enumerate(lines)]
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").removesuffix("\r")
+
+
+@lru_cache(maxsize=2)
+def automaton_of(book: Rulebook) -> tuple[ahocorasick_rs.BytesAhoCorasick, list[int]]:
+    """An automaton of every anchor that lines are kept for, and the number of the message that each belongs to."""
+    anchors: dict[bytes, int] = {text.encode(): -n for n, text in enumerate(ALWAYS, 1)}
+    for number, rule in enumerate(book.facts):
+        if not rule.kinds or LEFT_OUT.isdisjoint(rule.kinds):
+            for anchor in texts(rule.anchor):
+                anchors.setdefault(anchor.encode(), number)
+    numbers = {number: n for n, number in enumerate(dict.fromkeys(anchors.values()))}
+    automaton = ahocorasick_rs.BytesAhoCorasick(list(anchors), implementation=ahocorasick_rs.Implementation.DFA)
+    return automaton, [numbers[number] for number in anchors.values()]
+
+
+def telling(book: Rulebook, chunks: Iterable[bytes]) -> tuple[list[tuple[int, str]], int]:
+    """(numbered lines that were kept, how many lines there are)."""
+    sieve = Sieve(book)
+    for chunk in chunks:
+        sieve.feed(chunk)
+    return sieve.lines(), sieve.count

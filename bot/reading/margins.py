@@ -1,0 +1,27 @@
+"""What stands before every line of a paste: an indentation, or line numbers that an editor, cat or grep printed."""
+
+import re
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"\s{0,8}(?:[\w./-]{1,120}\.(?:log|txt|out|err)[:-])?(\d{1,8})(?:[:\t]|\s?[|│]|-(?=\D)|\s{1,4})[ ]?")
+SAMPLE, FEWEST = 200, 5
+
+
+def unframed(lines: Sequence[tuple[int, str]]) -> Sequence[tuple[int, str]]:
+    """The lines without a margin that they all share; numbers of lines stay those of the text as given."""
+    texts = [text for _, text in lines[:SAMPLE] if text.strip()]
+    if len(texts) < FEWEST:
+        return lines
+    if _counted(texts):
+        return [(number, text[match.end() :] if (match := _NUMBER.match(text)) else text) for number, text in lines]
+    margin = min(len(text) - len(text.lstrip(" \t")) for text in texts)
+    if margin < 2:
+        return lines
+    return [(number, text[margin:] if not text[:margin].strip() else text) for number, text in lines]
+
+
+def _counted(texts: Sequence[str]) -> bool:
+    """Does nearly every line start with a number that is greater than the one before?"""
+    found = [int(match[1]) for text in texts if (match := _NUMBER.match(text)) is not None]
+    rising = sum(a < b for a, b in zip(found, found[1:], strict=False))
+    return len(found) >= 0.9 * len(texts) and rising >= 0.95 * (len(found) - 1)
