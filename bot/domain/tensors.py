@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Spread = Literal["split", "whole", "heads"]
+Spread = Literal["split", "whole", "heads", "even"]
 Where = Literal["first", "last", "every", "last of several"]
 
 
@@ -38,7 +38,8 @@ class TensorGrid:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`units` pieces of `size` elements. split: dealt evenly; whole: copied to each rank; heads: dealt, at least one each.
+    """`units` pieces of `size` elements. split: dealt evenly; whole: copied to each rank; heads: dealt, at least one each;
+    even: dealt, rounded up.
 
     With a `block`, whole blocks of that many units are dealt, the last ranks' being padding.
     """
@@ -52,6 +53,8 @@ class Part:
         """Elements on one of `ranks` ranks; Unplaceable when they cannot be dealt evenly."""
         if self.spread == "whole" or ranks == 1:
             return self.units * self.size
+        if self.spread == "even":
+            return -(-self.units // ranks) * self.size
         if self.spread == "heads" and ranks >= self.units:
             if ranks % self.units:
                 raise Unplaceable(f"{what}: {self.units} heads can be copied evenly to a multiple of {self.units} ranks, not to {ranks}")

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.budget.quantization import Quantization
 from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.checkpoint import stored_modules
 from bot.reading.model_tensors import read_tensors
+from bot.reading.named_tensors import named_tensors
 from bot.reading.quantization_config import UnknownQuantization, read_quantization
 from bot.reading.tensor_fields import MissingField, text_part
 from bot.rulebook.weights import UnknownWeights, WeightRules, load_weights
@@ -30,7 +32,7 @@ def weigh(
     """Bytes of every rank of one replica, in order pp × TP + tp, by what the engine's model classes create.
 
     `rules`: the loaded tables, or the folder rules/models. `gpu` as the engine or a log names it: it decides which kernels pad.
-    `tensors`: the checkpoint's headers where they are at hand; they win.
+    `tensors`: the checkpoint's headers where they are at hand; they win, and answer alone for an architecture that no file knows.
     Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
     lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
     """
@@ -57,7 +59,12 @@ def _weighed(
     hf_quant_config: Mapping[str, Any] | None,
     tensors: Mapping[str, StoredTensor] | None,
 ) -> Weights:
-    table = tables.table(config, text_part(config), engine_version, gpu)
+    try:
+        table = tables.table(config, text_part(config), engine_version, gpu)
+    except UnknownWeights:
+        if not tensors or quantization:
+            raise
+        return weights_per_rank(named_tensors(config, tensors), Quantization("as stored"), grid)
     model = read_tensors(config, table, dtype)
     stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
     return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)
