@@ -20,11 +20,15 @@ MOST_UTILIZATION = 0.95  # above it, what comes on top of the budget (graphs, co
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing to change. `price` orders ways: what costs a flag stands before what costs quality, speed or cards."""
+    """One thing to change. `price` orders ways: what costs a flag stands before what costs quality, speed or cards.
+
+    `shown`: what is told instead of the arguments, where those are a whole config.json.
+    """
 
     arguments: Mapping[str, Any]
     costs: str
     price: int
+    shown: Mapping[str, Any] | None = None
 
 
 def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> list[dict[str, Any]]:
@@ -122,9 +126,20 @@ def _cards(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change
         yield Change(
             {"pipeline_parallel_size": stages * 2}, f"{stages * 2} pipeline stages instead of {stages}: twice the cards, more latency", 60
         )
-        if not quantization_method(question):
-            yield Change({"quantization": "fp8"}, "weights in 8 bits; a checkpoint quantized beforehand loads without the peak", 35)
+    yield from _fewer_bits(question)
     yield from _larger_card(ask, question, gpus)
+
+
+def _fewer_bits(question: Mapping[str, Any]) -> Iterator[Change]:
+    """Other weights of the same model: 8 bits by a flag, 4 bits by another checkpoint."""
+    config = question.get("config")
+    if question.get("weights_bytes") is not None or quantization_method(question) or not isinstance(config, Mapping):
+        return
+    yield Change({"quantization": "fp8"}, "weights in 8 bits; a checkpoint quantized beforehand loads without the peak", 35)
+    four = {**config, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}}
+    yield Change(
+        {"config": four}, "another checkpoint of the model, in 4 bits; quality needs a check of its own", 36, {"checkpoint": "4-bit AWQ"}
+    )
 
 
 def _pairs(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
@@ -166,9 +181,10 @@ def _way(change: Change, answer: Document) -> dict[str, Any]:
     kv, limiting = answer["kv"], answer["ranks"][answer["limiting_rank"] or 0]
     pool = limiting["kv_pool_bytes"]
     held = "" if kv["max_concurrency"] is None else f": a pool of {gib(pool or 0)}, {kv['max_concurrency']:.2f} full requests"
-    said = ", ".join(f"{_flag(name)} {value}" if value is not True else _flag(name) for name, value in change.arguments.items())
+    told = change.shown or change.arguments
+    said = ", ".join(_said(name, value) for name, value in told.items())
     return {
-        "change": dict(change.arguments),
+        "change": dict(told),
         "says": f"{said} fits{held}",
         "costs": change.costs,
         "kv_pool_bytes": pool,
@@ -176,5 +192,8 @@ def _way(change: Change, answer: Document) -> dict[str, Any]:
     }
 
 
-def _flag(name: str) -> str:
-    return "card" if name == "gpu" else "--" + name.replace("_", "-")
+def _said(name: str, value: object) -> str:
+    if name == "checkpoint":
+        return f"a {value} checkpoint"
+    flag = "--" + name.replace("_", "-")
+    return f"card {value}" if name == "gpu" else flag if value is True else f"{flag} {value}"

@@ -82,17 +82,21 @@ def test_ways_to_make_it_fit_are_found_and_ranked_by_cost() -> None:
     document = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=131072)
     assert document["fits"] is False
     changes = [way["change"] for way in document["ways"]]
-    assert [next(iter(change)) for change in changes] == ["max_model_len", "quantization", "tensor_parallel_size", "gpu", "pipeline_parallel_size"]
+    assert [next(iter(change)) for change in changes] == [
+        "max_model_len", "quantization", "checkpoint", "tensor_parallel_size", "gpu", "pipeline_parallel_size",
+    ]  # fmt: skip
     length = changes[0]["max_model_len"]
     assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length)["fits"] is True
     assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length + 256)["fits"] is False
-    assert changes[2] == {"tensor_parallel_size": 4}
+    assert changes[3] == {"tensor_parallel_size": 4}
     assert all(way["says"] and way["costs"] for way in document["ways"])
 
 
 def test_every_way_that_is_offered_does_fit() -> None:
     asked: dict[str, Any] = {"gpu": "RTX 4090", "tensor_parallel_size": 2, "max_model_len": 32768}
-    for way in ask("qwen3-32b", **asked)["ways"]:
+    ways = ask("qwen3-32b", **asked)["ways"]
+    assert ways[0]["says"].startswith("a 4-bit AWQ checkpoint fits")
+    for way in ways[1:]:
         assert ask("qwen3-32b", **(asked | way["change"]))["fits"] is True, way
 
 
