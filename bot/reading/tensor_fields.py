@@ -20,7 +20,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "shared_intermediate": ("shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"),
     "theta": ("rope_theta",),
 }  # fmt: skip
-TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config")
+TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config", "decoder_config", "llm_cfg")
 
 
 MOST_LAYERS = 4096
