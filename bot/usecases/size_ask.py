@@ -8,9 +8,11 @@ from bot.domain.tensors import Checkpoint
 from bot.hub.error import HubError
 from bot.rulebook.model_names import NamedModel, load_model_names
 from bot.settings import Settings, data_folder
-from bot.usecases.desk import Desk
+from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size import size
+from bot.usecases.size_estimates import Measured
+from bot.usecases.size_measured import measured_terms
 from bot.usecases.size_question import load_sizing
 from bot.usecases.size_words import read_words
 
@@ -18,24 +20,36 @@ Find = Callable[[str], Checkpoint]
 """A model's id -> its files without the weights. Blocks; HubError when they cannot be had."""
 
 
-async def size_words(desk: Desk, words: str) -> Reply:
-    """The answer to a question in words; `corrections` says how it was read. Raises Unusable with a sentence when there is none."""
+async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Reply:
+    """The answer to a question in words; `corrections` says how it was read. Raises Unusable with a sentence when there is none.
+
+    With a `viewer`, starts that his or her team measured stand in for estimates, as far as that person may see them.
+    """
     question, corrections = read_words(load_sizing(), words)
     if not question.get("model"):
         said = f" ({'; '.join(corrections)})" if corrections else ""
         raise Unusable(f"Which model? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv{said}")
-    document = await asyncio.to_thread(_sized, desk.settings, question, True)
+    document = await _sized(desk, question, viewer, names_first=True)
     return Reply("sizing", {**document, "corrections": list(corrections)})
 
 
-async def size_arguments(desk: Desk, question: Mapping[str, Any]) -> Reply:
-    """The answer to a question in engine arguments, `model` or `config` among them."""
-    return Reply("sizing", await asyncio.to_thread(_sized, desk.settings, question, False))
+async def size_arguments(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None = None) -> Reply:
+    """The answer to a question in engine arguments, `model` or `config` among them; `viewer` as for words."""
+    return Reply("sizing", await _sized(desk, question, viewer, names_first=False))
 
 
-def _sized(settings: Settings, question: Mapping[str, Any], names_first: bool) -> dict[str, Any]:
-    whole = with_model(with_cards(question), on_hub(settings), names_first=names_first)
-    return dict(size(load_sizing(), whole).document)
+async def _sized(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None, *, names_first: bool) -> dict[str, Any]:
+    carded = with_cards(question)
+    whole = await asyncio.to_thread(with_model, carded, on_hub(desk.settings), names_first=names_first)
+    seen = await _measured(desk, whole, viewer)
+    return dict((await asyncio.to_thread(size, load_sizing(), whole, seen)).document)
+
+
+async def _measured(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None) -> Measured | None:
+    """What the team's own incidents measured for that model, None where nothing is kept or nobody asks."""
+    if desk.store is None or viewer is None or not question.get("model"):
+        return None
+    return measured_terms(await desk.store.measured(viewer, str(question["model"])))
 
 
 def with_cards(question: Mapping[str, Any]) -> dict[str, Any]:
