@@ -73,6 +73,8 @@ def columns(document: Mapping[str, Any]) -> dict[str, Any]:
 def figures(document: Mapping[str, Any], judged: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each rank that reported any of the terms that sizing can use, in bytes; `number` counts from 1."""
     deployment = document.get("deployment") or {}
+    if (whole(deployment.get("pipeline_parallel_size")) or 1) > 1:
+        return  # every stage holds other layers: nothing that another grid could use
     number = 0
     for budget in document.get("budgets") or ():
         terms = {name: whole(budget.get(name), _MOST_BIGINT) for name in FIGURES}
