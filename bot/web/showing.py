@@ -70,7 +70,7 @@ def page(request: web.Request, template: str, *, status: int = 200, **values: An
     # Half of a surrogate pair, which chat exports leave behind, is no character that can be sent.
     response = web.Response(body=html.encode("utf-8", "replace"), content_type="text/html", charset="utf-8", status=status)
     if request.cookies.get(FORM_COOKIE) != visitor:
-        response.set_cookie(FORM_COOKIE, visitor, httponly=True, samesite="Strict", secure=secure(request))
+        response.set_cookie(FORM_COOKIE, visitor, httponly=True, samesite="Lax", secure=secure(request))
     if FLASH_COOKIE in request.cookies:
         response.del_cookie(FLASH_COOKIE)
     return response

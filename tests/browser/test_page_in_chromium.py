@@ -205,6 +205,12 @@ async def test_it_works_without_javascript(tab: Tab, site: str, shelf: Shelf) ->
     assert shelf.calls("diagnose")[-1][0][2][0].text == "a log\n"
 
 
+async def test_a_second_tab_leaves_the_form_of_the_first_one_good(tab: Tab, site: str, shelf: Shelf) -> None:
+    await tab.open(site)
+    await tab.run("window.kept = document.querySelector('[name=token]').value")
+    assert await tab.run("fetch('/').then(r => r.text()).then(t => t.includes(window.kept))") is True
+
+
 async def test_a_page_cannot_run_what_somebody_pasted(tab: Tab, site: str, shelf: Shelf) -> None:
     evil = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
     shelf.incident = documents.incident(diagnosis=documents.diagnosis(summary=evil, notes=[evil]))

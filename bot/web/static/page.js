@@ -40,6 +40,10 @@ for (const form of document.querySelectorAll("form.paste")) {
       event.preventDefault();
       say(form, "There is nothing to read yet. Paste the log or choose a file.");
       text.focus();
+    } else {
+      const button = form.querySelector("button.go");
+      button.textContent = "Reading…";
+      form.setAttribute("aria-busy", "true");
     }
   });
 }
@@ -50,6 +54,14 @@ const failed = beside && beside.querySelector(".log .first");
 if (failed && !location.hash && getComputedStyle(beside).overflowY === "auto") {
   beside.scrollTop = failed.offsetTop - beside.clientHeight / 3;
 }
+
+// A page that the browser brings back is not busy any more.
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form.paste[aria-busy]")) {
+    form.removeAttribute("aria-busy");
+    form.querySelector("button.go").textContent = form.dataset.go;
+  }
+});
 
 const target = document.querySelector("form.paste input[type=file]");
 if (target) {
@@ -90,11 +102,14 @@ if (sizing) {
       if (mine === newest) answer.classList.remove("busy");
     }
   };
-  sizing.addEventListener("input", () => {
+  const soon = () => {
     const asked = sizing.elements.model.value.trim() || sizing.elements.config.value.trim();
     clearTimeout(timer);
     if (asked) timer = setTimeout(follow, 450);
-  });
+  };
+  // Half a model's name is nobody's model: it is asked for when the field is left.
+  sizing.addEventListener("input", (event) => { if (event.target.name !== "model") soon(); });
+  sizing.elements.model.addEventListener("change", soon);
 }
 
 document.addEventListener("keydown", (event) => {
