@@ -158,7 +158,8 @@ def _by_default(book: Rulebook, facts: Sequence[Fact], arguments: Mapping[str, K
         printed = next((f for f in facts if field_name in f.fields), None)
         if not rule.default or rule.name in arguments or printed is None:
             continue
-        agreeing = [specifier for specifier, value in rule.default.items() if value == printed.fields[field_name]]
+        value = printed.fields[field_name]
+        agreeing = [specifier for specifier, default in rule.default.items() if default == value]
         if len(agreeing) == 1:
-            found.append((agreeing[0], f"line {printed.line}: {rule.name} is {printed.fields[field_name]}, the default of vLLM {agreeing[0]}"))
+            found.append((agreeing[0], f"line {printed.line}: {rule.name} is {value}, the default of vLLM {agreeing[0]}"))
     return found

@@ -1,0 +1,249 @@
+"""What is wrong with a rulebook beyond its shape: patterns, anchors, examples, ids that lead nowhere, accounting that is not total."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from typing import Any
+
+import regex
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from bot.rulebook import files
+from bot.rulebook.book import Rulebook, texts
+from bot.rulebook.fields import KINDS, parse
+from bot.rulebook.patterns import compiled
+
+TIME_LIMIT = 0.25
+"""Seconds that one pattern may take over one line made to tire it; a hundredth of that is usual."""
+_FILLERS = ("a" * 6000, " " * 6000, "7" * 6000, "1," * 3000, "1.0 GiB " * 800, "(" * 3000, "x=1, " * 1200, "a-" * 3000, "/a.b" * 1500)
+_LAST_V0, _FIRST_V1, _FIRST_V2 = Version("0.10.2"), Version("0.6.4.post1"), Version("0.12.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, in which file and rule, and what mends it."""
+
+    file: str
+    rule: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.rule}: {self.says}"
+
+
+def problems(book: Rulebook) -> list[Problem]:
+    """Every problem of every rule, in the order of the checks."""
+    checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
+        _patterns, _fields, _anchors, _without_example, _versions, _references, _secrets, _accounting, _releases,
+    )  # fmt: skip
+    return [problem for check in checks for problem in check(book)]
+
+
+def home(book: Rulebook, table: str, rule_id: str) -> str:
+    """The file that a rule stands in."""
+    return book.homes.get(f"{table}:{rule_id}") or next((f for key, f in book.homes.items() if key.endswith(f":{table}")), "rules")
+
+
+def _problem(book: Rulebook, table: str, rule_id: str, says: str) -> Problem:
+    return Problem(home(book, table, rule_id), f"[[{table}]] {rule_id}", says)
+
+
+def _spoken(book: Rulebook) -> Iterator[tuple[str, Any]]:
+    """Every rule that reads text, with its table."""
+    yield from (("format", rule) for rule in book.formats)
+    yield from (("fact", rule) for rule in book.facts)
+    yield from (("redaction", rule) for rule in book.redactions)
+
+
+def _pattern(text: str) -> "regex.Pattern[str] | None":
+    try:
+        return compiled(text)
+    except regex.error:
+        return None
+
+
+def _patterns(book: Rulebook) -> Iterator[Problem]:
+    for table, rule in _spoken(book):
+        if not rule.pattern:
+            continue
+        try:
+            pattern = compiled(rule.pattern)
+        except regex.error as error:
+            yield _problem(book, table, rule.id, f"the pattern does not compile: {error}")
+            continue
+        tried = pattern.match if table == "format" else pattern.search  # signatures are only ever tried at the start
+        for line in _tiring(rule):
+            try:
+                tried(line, timeout=TIME_LIMIT)
+            except TimeoutError:
+                says = f"the pattern takes more than {TIME_LIMIT} s over {line[:40]!r}… ({len(line):,} characters); bound its repeats"
+                yield _problem(book, table, rule.id, says)
+                break
+    for wording in book.wordings:
+        if _pattern(wording.pattern) is None:
+            yield _problem(book, "wording", wording.fact or "names", f"the pattern {wording.pattern!r} does not compile")
+
+
+def _tiring(rule: Any) -> Iterator[str]:
+    """Lines that begin well and go on for long: the anchor and each example's beginnings, then one thing many times."""
+    starts = [*texts(rule.anchor)[:3], *(e.line[: len(e.line) * part // 3] for e in rule.example[:2] for part in (1, 2, 3))]
+    yield from (start + filler for start, filler in product(dict.fromkeys(starts), _FILLERS))
+    yield from ((e.line + " ") * 40 for e in rule.example[:1])
+
+
+def _fields(book: Rulebook) -> Iterator[Problem]:
+    """Fields are groups of the pattern, of a known kind; what an example expects is a field and has its form."""
+    for rule in book.facts:
+        pattern = _pattern(rule.pattern)
+        named = set() if pattern is None else {name for name in pattern.groupindex if not name.isupper()}
+        for name, kind in rule.fields.items():
+            if name not in named:
+                yield _problem(book, "fact", rule.id, f"the field {name} is no group of the pattern")
+            if kind not in KINDS:
+                yield _problem(book, "fact", rule.id, f"{name} = {kind!r} is no kind of field; known: {', '.join(sorted(KINDS))}")
+        for example in rule.example:
+            yield from _expectations(book, rule, example, named)
+
+
+def _expectations(book: Rulebook, rule: files.FactRule, example: files.FactExample, named: set[str]) -> Iterator[Problem]:
+    for name, wanted in example.expect.items():
+        if name not in named:
+            yield _problem(book, "fact", rule.id, f"an example expects {name}, which is no group of the pattern")
+            continue
+        try:
+            expected_value(rule, name, wanted)
+        except (ValueError, KeyError):
+            yield _problem(book, "fact", rule.id, f"an example expects {name} = {wanted!r}, which is no {rule.fields.get(name, 'text')}")
+
+
+def expected_value(rule: files.FactRule, name: str, wanted: Any) -> Any:
+    """What an example's expectation means: a text is parsed as the field is. ValueError when it has not that form."""
+    return parse(rule.fields.get(name, "text"), wanted) if isinstance(wanted, str) else wanted
+
+
+def _anchors(book: Rulebook) -> Iterator[Problem]:
+    for table, rule in _spoken(book):
+        anchors = texts(rule.anchor)
+        if not anchors and table == "fact":
+            yield _problem(book, table, rule.id, "no anchor: every line would be tried")
+        for example in rule.example:
+            line = example.line.lower() if table == "redaction" else example.line
+            if anchors and not any((a.lower() if table == "redaction" else a) in line for a in anchors):
+                yield _problem(book, table, rule.id, f"no anchor stands in its example {example.line[:70]!r}: it would never be tried")
+
+
+def _without_example(book: Rulebook) -> Iterator[Problem]:
+    for table, rule in _spoken(book):
+        if not rule.example:
+            yield _problem(book, table, rule.id, "no example: add a line in the real format, with what must be captured")
+    for wording in book.wordings:
+        pattern = _pattern(wording.pattern)
+        if pattern is not None and not (wording.example and all(pattern.search(line) for line in wording.example)):
+            yield _problem(book, "wording", wording.fact or "names", f"{wording.pattern!r} does not match its example")
+
+
+def _versions(book: Rulebook) -> Iterator[Problem]:
+    ranged: list[tuple[str, str, str]] = [("fact", r.id, r.vllm) for r in book.facts if r.vllm]
+    ranged += [("remedy", r.id, r.vllm) for r in book.remedies if r.vllm]
+    ranged += [("charge", r.term, r.vllm) for r in book.charges] + [("printed", f"{r.fact}.{r.field}", r.vllm) for r in book.printed]
+    ranged += [("scope", r.fact, r.vllm) for r in book.scopes] + [("wording", r.fact or "names", r.vllm) for r in book.wordings]
+    ranged += [("argument", r.name, v) for r in book.arguments for v in r.default]
+    for table, rule_id, text in ranged:
+        try:
+            allowed = SpecifierSet(text, prereleases=True)
+        except InvalidSpecifier:
+            yield _problem(book, table, rule_id, f"{text!r} is no range of versions; write it as '>=0.18,<0.20'")
+            continue
+        if not any(release in allowed for release in _known(book)):
+            yield _problem(book, table, rule_id, f"no known release is within {text!r}")
+
+
+def _known(book: Rulebook) -> list[Version]:
+    found = []
+    for release in book.releases:
+        try:
+            found.append(Version(release.version))
+        except InvalidVersion:
+            continue
+    return found
+
+
+def _references(book: Rulebook) -> Iterator[Problem]:
+    """Every fact that another rule names exists, and has the field that is spoken of."""
+    ids = {rule.id for rule in book.facts}
+    named: Iterable[tuple[str, str, Iterable[str]]] = chain(
+        (("mark", m.then, [m.fact]) for m in book.marks),
+        (("outer", o.id, _facts_in([*o.any, *o.none, *(c for i in o.inside for c in (*i.any, *i.none))])) for o in book.outer),
+        (("rule", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.rules),
+        (("remedy", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.remedies),
+        (("avoid", r.flag, _facts_in([*r.all, *r.any, *r.none])) for r in book.avoid),
+        (("question", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.questions),
+        (("printed", f"{p.fact}.{p.field}", [p.fact]) for p in book.printed),
+        (("scope", s.fact, [s.fact]) for s in book.scopes),
+        (("wording", w.pattern, [w.fact] if w.fact else []) for w in book.wordings),
+    )
+    for table, rule_id, facts in named:
+        for fact in facts:
+            if fact not in ids:
+                yield _problem(book, table, rule_id, f"names the fact {fact!r}, which no file has")
+    by_id = {rule.id: rule for rule in book.facts}
+    for printed in book.printed:
+        if printed.fact in by_id and printed.field not in by_id[printed.fact].fields:
+            yield _problem(book, "printed", f"{printed.fact}.{printed.field}", "that fact has no such field")
+    for rule in book.facts:
+        for counter in rule.counterexample:
+            if counter.instead and counter.instead not in ids:
+                yield _problem(book, "fact", rule.id, f"a counterexample names {counter.instead!r}, which no file has")
+
+
+def _facts_in(conditions: Sequence[files.Condition]) -> list[str]:
+    return [fact for condition in conditions for fact in texts(condition.fact)]
+
+
+def _secrets(book: Rulebook) -> Iterator[Problem]:
+    hiding = [(rule, pattern) for rule in book.redactions if (pattern := _pattern(rule.pattern)) is not None]
+    for table, rule in _spoken(book):
+        lines = [] if table == "redaction" else [e.line for e in (*rule.example, *getattr(rule, "counterexample", ()))]
+        for line, (secret, pattern) in product(lines, hiding):
+            if any(a.lower() in line.lower() for a in texts(secret.anchor)) and pattern.search(line):
+                yield _problem(book, table, rule.id, f"an example holds what looks like {secret.title}; write another value")
+
+
+def _accounting(book: Rulebook) -> Iterator[Problem]:
+    """For every release and runner exactly one row of each term holds, and at most one of each printed figure."""
+    for term, runner in product(dict.fromkeys(c.term for c in book.charges), ("v0", "v1", "v2")):
+        rows = [c for c in book.charges if c.term == term and c.runner in ("", runner)]
+        wrong = [v for v in _known(book) if _exists(runner, v) and _holding(rows, v) != 1]
+        if wrong:
+            says = f"{'no row' if _holding(rows, wrong[0]) == 0 else 'several rows'} for {runner} in {', '.join(map(str, wrong[:4]))}"
+            yield _problem(book, "charge", term, says)
+    for key in dict.fromkeys((p.fact, p.field) for p in book.printed):
+        printed = [p for p in book.printed if (p.fact, p.field) == key]
+        twice = [v for v in _known(book) if _holding(printed, v) > 1]
+        if twice:
+            yield _problem(book, "printed", ".".join(key), f"several rows in {', '.join(map(str, twice[:4]))}")
+
+
+def _exists(runner: str, version: Version) -> bool:
+    return version <= _LAST_V0 if runner == "v0" else version >= (_FIRST_V1 if runner == "v1" else _FIRST_V2)
+
+
+def _holding(rows: Sequence[files.TermRow] | Sequence[files.PrintedRow], version: Version) -> int:
+    return sum(version in SpecifierSet(row.vllm, prereleases=True) for row in rows)
+
+
+def _releases(book: Rulebook) -> Iterator[Problem]:
+    before: Version | None = None
+    for release in book.releases:
+        try:
+            version = Version(release.version)
+        except InvalidVersion:
+            yield _problem(book, "release", release.version, "is no version")
+            continue
+        if before is not None and version <= before:
+            yield _problem(book, "release", release.version, f"stands after {before}: the oldest comes first")
+        before = version
+        for marker in release.markers:
+            if not regex.fullmatch(r"[\w.-]+\.py:\d+", marker):
+                yield _problem(book, "release", release.version, f"{marker!r} is no source line; write it as core.py:708")
