@@ -3,28 +3,9 @@
 from typing import Any
 
 from bot.web.history import FILTERS
-from bot.web.phrases import OUTCOME_SAID, PHASES
+from bot.web.openapi_shapes import PHASE, SCHEMAS, TEXT, WHOLE, named
+from bot.web.phrases import OUTCOME_SAID
 from bot.web.sizing import COUNTS, OVERRIDES
-
-TEXT: dict[str, Any] = {"type": "string"}
-TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
-WHOLE: dict[str, Any] = {"type": "integer"}
-WHOLE_OR_NULL: dict[str, Any] = {"type": ["integer", "null"]}
-TALLY: dict[str, Any] = {"type": "object", "additionalProperties": WHOLE}
-PHASE: dict[str, Any] = {"type": "string", "enum": list(PHASES)}
-OUTCOME: dict[str, Any] = {"type": ["string", "null"], "enum": [*OUTCOME_SAID, None]}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
-
-
-def _list(of: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": of}
-
-
-def _ref(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _query(name: str, says: str, schema: dict[str, Any] = TEXT) -> dict[str, Any]:
@@ -37,7 +18,7 @@ def _path(name: str, says: str) -> dict[str, Any]:
 
 def _get(says: str, answer: str, parameters: list[dict[str, Any]], missing: bool = False) -> dict[str, Any]:
     def gives(description: str, schema: str) -> dict[str, Any]:
-        return {"description": description, "content": {"application/json": {"schema": _ref(schema)}}}
+        return {"description": description, "content": {"application/json": {"schema": named(schema)}}}
 
     responses = {"200": gives("The answer.", answer), "400": gives("The question cannot be used; the sentence says why.", "Error")}
     responses["401"] = gives("The page is behind Sign in with Slack and there is no session.", "Error")
@@ -45,78 +26,6 @@ def _get(says: str, answer: str, parameters: list[dict[str, Any]], missing: bool
         responses["404"] = gives("There is none of that name that may be seen.", "Error")
     return {"get": {"summary": says, "parameters": parameters, "responses": responses}}
 
-
-ROW = _object(
-    **dict.fromkeys(("id", "at"), TEXT),
-    verdict={"type": "string", "enum": ["certain", "likely", "open"]},
-    phase=PHASE,
-    outcome=OUTCOME,
-    erased={"type": "boolean"},
-    **dict.fromkeys(("rank", "gpu_count", "tp"), WHOLE_OR_NULL),
-    **dict.fromkeys(
-        ("engine", "engine_version", "model", "gpu", "flag", "direction", "value", "excerpt", "channel", "thread"), TEXT_OR_NULL
-    ),
-)
-
-CONTRIBUTION = _object(
-    number=WHOLE,
-    kind=TEXT,
-    **dict.fromkeys(("name", "author", "at", "text"), TEXT_OR_NULL),
-    truncated={"type": "boolean"},
-    redactions=WHOLE,
-)
-
-TRIAL = _object(
-    number=WHOLE,
-    change={"type": "object", "description": "A recommendation."},
-    outcome=OUTCOME,
-    **dict.fromkeys(("note", "by", "at"), TEXT_OR_NULL),
-)
-
-SCHEMAS: dict[str, Any] = {
-    "Error": _object(schema={"const": "oombot.error/1"}, error=TEXT),
-    "History": _object(
-        schema={"const": "oombot.history/1"},
-        query=TEXT,
-        count=WHOLE,
-        count_text={"type": "string", "description": "The count, or “10,000+”."},
-        rows=_list(ROW),
-        counts=_object(phase=TALLY, model=TALLY, gpu=TALLY, outcome=TALLY),
-        ignored=_list(TEXT),
-    ),
-    "Incident": _object(
-        schema={"const": "oombot.incident/1"},
-        id=TEXT,
-        at=TEXT,
-        erased={"type": "boolean"},
-        diagnosis={"type": "object", "description": "The diagnosis as “oombot diagnose --json” prints it: oombot.diagnosis/1."},
-        contributions=_list(CONTRIBUTION),
-        trials=_list(TRIAL),
-        similar=_list({"type": "object"}),
-    ),
-    "Stats": {"type": "object", "description": "As “oombot stats --json” prints it."},
-    "Explanation": _object(
-        schema={"const": "oombot.explanation/1"},
-        topic=TEXT,
-        title=TEXT,
-        paragraphs=_list(TEXT),
-        numbers=_list(_object(label=TEXT, value={})),
-        topics=_list(_object(id=TEXT, title=TEXT)),
-    ),
-    "Sizing": _object(
-        schema={"const": "oombot.sizing/1"},
-        fits={"type": ["boolean", "null"]},
-        why=TEXT,
-        limiting_rank=WHOLE_OR_NULL,
-        ranks=_list({"type": "object"}),
-        kv={"type": "object"},
-        demand={"type": "object"},
-        terms=_list({"type": "object"}),
-        assumptions=_list(TEXT),
-        engine_version=TEXT,
-        command=TEXT,
-    ),
-}
 
 SEARCH = 'The search syntax of “oombot history”: gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler".'
 SEARCHES = [

@@ -70,15 +70,24 @@ def _fits(value: Any, schema: dict[str, Any], where: str = "$") -> None:
     assert not kinds or any(isinstance(value, python[kind]) for kind in kinds), f"{where}: {value!r} is no {kinds}"
     assert "enum" not in schema or value in schema["enum"], where
     assert "const" not in schema or value == schema["const"], where
-    for name in schema.get("required", ()):
+    assert not isinstance(value, bool) or not kinds or "boolean" in kinds, where
+    for name in schema.get("required", ()) if value is not None else ():
         assert name in value, f"{where}.{name} is missing"
         _fits(value[name], schema["properties"][name], f"{where}.{name}")
     for item in value if isinstance(value, list) else ():
         _fits(item, schema.get("items", {}), f"{where}[]")
 
 
-@pytest.mark.parametrize("path", ["/api/v1/incidents", "/api/v1/incidents/D-0187"])
+@pytest.mark.parametrize(
+    ("value", "name"), [({"schema": "oombot.error/1"}, "Error"), ({"schema": "other", "error": ""}, "Error"), ([], "Error")]
+)
+def test_the_comparison_with_a_description_can_fail(value: Any, name: str) -> None:
+    with pytest.raises(AssertionError):
+        _fits(value, DOCUMENT["components"]["schemas"][name])
+
+
+@pytest.mark.parametrize("path", ["/api/v1/stats", "/api/v1/explain/{topic}", "/api/v1/incidents", "/api/v1/incidents/D-0187"])
 async def test_answers_have_the_shape_that_is_described(browser: Browser, path: str) -> None:
     described = DOCUMENT["paths"][path.replace("D-0187", "{id}")]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-    async with browser.get(path) as answer:
+    async with browser.get(path.replace("{topic}", "budget")) as answer:
         _fits(await answer.json(), described)

@@ -14,7 +14,9 @@ from bot.usecases.desk import Desk
 from bot.usecases.judge import judge
 from bot.web.asks import all_asks
 from bot.web.examples_shelf import EXAMPLES, example
+from bot.web.openapi import DOCUMENT
 from tests.web.conftest import NOW, Browser, Serve
+from tests.web.test_api import _fits
 
 FOUND = {
     "capture-on-one-of-eight": ("graph capture", "5", "lower --gpu-memory-utilization"),
@@ -54,6 +56,14 @@ async def test_an_example_gives_phase_rank_and_change_with_certainty(browser: Br
     assert f'<p class="do"><b>{change}' in text
     assert 'class="first"' in text
     assert "None yet." in await browser.text("/"), "an example teaches the history nothing"
+
+
+@pytest.mark.parametrize("log", [*(one.text for one in EXAMPLES), "hello\n", "Traceback (most recent call last):\nKilled\n"])
+async def test_a_real_diagnosis_has_the_shape_that_the_api_describes(browser: Browser, log: str) -> None:
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": log}):
+        pass
+    async with browser.get("/api/v1/incidents/D-0001") as answer:
+        _fits(await answer.json(), DOCUMENT["components"]["schemas"]["Incident"])
 
 
 @pytest.mark.parametrize("slug", FOUND)

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from bot.usecases.size_ask import size_arguments, size_words
+from bot.web.openapi import DOCUMENT
 from bot.web.sizing import EXAMPLE
 from tests.web.conftest import Browser, Serve, Shelf
+from tests.web.test_api import _fits
 
 CONFIG = EXAMPLE.read_text()
 
@@ -105,5 +107,5 @@ async def test_the_api_gives_the_same_document(sizer: Browser) -> None:
     }
     async with sizer.get("/api/v1/size", params=query) as answer:
         document = await answer.json()
-    assert document["schema"] == "oombot.sizing/1"
+    _fits(document, DOCUMENT["components"]["schemas"]["Sizing"])
     assert document["ranks"][0]["kv_pool_bytes"] == 46_100_000_000
