@@ -11,7 +11,7 @@ from bot.web.access import viewer_of
 from bot.web.door import door_of
 from bot.web.faults import Fault
 from bot.web.forms import Form, read_form
-from bot.web.intake import answer, contributions_of
+from bot.web.intake import UNKNOWN, answer, contributions_of
 from bot.web.log_view import sources_of
 from bot.web.showing import go, page
 
@@ -82,7 +82,7 @@ async def say(request: web.Request) -> web.Response:
     """An answer to one of the questions."""
     form = await _fields(request)
     incident = await incident_of(request)
-    value = "unknown" if "unknown" in form.fields else form.fields.get("answer", "")
+    value = UNKNOWN if "unknown" in form.fields else form.fields.get("choice") or form.fields.get("answer", "")
     given = [answer(form.fields.get("question", ""), value, viewer_of(request).user, door_of(request).desk.now())]
     return await _into(request, incident, given)
 

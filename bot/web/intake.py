@@ -10,11 +10,16 @@ from typing import IO, Literal
 from bot.domain.incident import Contribution
 from bot.reading.archive import unpacked
 from bot.reading.large import LARGE, condensed
+from bot.reading.read import LONG_ANSWER
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode, split_lines
 from bot.usecases.reply import Unusable
 from bot.web.door import Aside
 from bot.web.forms import Form, Upload
+
+UNKNOWN = "unknown"
+WORDS = ("failing_rank", "rank", "workload", "outcome")
+"""Questions whose answer is a word. Every other one asks for lines, and a line is evidence however short it is."""
 
 EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is everything from the start of the server to its end."
 
@@ -76,10 +81,10 @@ def _evidence(kind: Literal["paste", "file"], name: str | None, text: str) -> li
 
 
 def answer(question: str, value: str, author: str | None, at: datetime) -> Contribution:
-    """What a person said to a question: one line is an answer by name, more is evidence like any paste."""
-    text, redactions = redact(value.strip())
+    """What a person said to a question: a word that only a question gives sense to, or evidence like any paste."""
+    text, redactions = redact(value.strip().replace("\r\n", "\n"))
     if not text:
         raise Unusable("The answer is empty. Type it, paste what the command printed, or choose “I don't know”.")
-    if "\n" in text:
-        return Contribution(kind="paste", text=text, name=question, author=author, at=at, redactions=redactions)
-    return Contribution(kind="answer", text=f"{question}={text}", name=question, author=author, at=at, redactions=redactions)
+    if (question in WORDS and len(text) <= LONG_ANSWER) or text == UNKNOWN:
+        return Contribution("answer", f"{question}={' '.join(text.split())}", name=question, author=author, at=at, redactions=redactions)
+    return Contribution("paste", text, name=question.replace("_", " "), author=author, at=at, redactions=redactions)

@@ -1,7 +1,4 @@
-"""The contract's words as a person reads them: phases, verdicts, outcomes, figures."""
-
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+"""The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
 
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
@@ -83,90 +80,6 @@ def phase(name: str) -> str:
 def phase_during(name: str) -> str:
     """A phase as the end of “It failed …”."""
     return PHASES.get(name, (name, f"in {name}"))[1]
-
-
-def gib(size: int | float | None) -> str:
-    """Bytes for a person, in the binary units that engines print."""
-    if size is None:
-        return ""
-    amount, sign = abs(size), "−" if size < 0 else ""
-    for unit, scale, digits in (("GiB", 2**30, 2), ("MiB", 2**20, 2), ("KiB", 2**10, 2)):
-        if amount >= scale:
-            return f"{sign}{amount / scale:,.{digits}f} {unit}"
-    return f"{sign}{amount:,} B"
-
-
-def gigabytes(size: int | float | None) -> str:
-    """Bytes in decimal gigabytes, as vendors count."""
-    return "" if size is None else f"{size / 1e9:,.2f} GB".replace("-", "−")
-
-
-def figure(value: object, unit: str) -> str:
-    """One figure of a budget, or nothing when it is missing."""
-    if value is None or not isinstance(value, int | float):
-        return ""
-    if unit == "bytes":
-        return gib(value)
-    if unit == "count":
-        return f"{value:,}"
-    return f"{value:.2f}×" if unit == "ratio" else f"{value:g}"
-
-
-def exactly(value: object) -> str:
-    """The exact bytes behind a rounded figure."""
-    return f"{value:,} bytes" if isinstance(value, int) else ""
-
-
-def day(at: object) -> str:
-    """An ISO instant as a person reads it, in UTC."""
-    text = str(at or "")
-    return text[:16].replace("T", " ")
-
-
-def lines(count: int) -> str:
-    """So many lines."""
-    return f"{count:,} line{'' if count == 1 else 's'}"
-
-
-PLACE = {"rank", "label", "lines", "reported_by_rank"}
-
-
-def alike(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Ranks whose figures are equal, as one column each: its heading, and the first of them. Where a figure was read does not count."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for rank in ranks:
-        groups.setdefault(tuple(repr(value) for name, value in rank.items() if name not in PLACE), []).append(rank)
-    if len(groups) == 1 and len(ranks) > 1:
-        return [(f"each of {len(ranks)} ranks", ranks[0])]
-    return [(_heading(group), group[0]) for group in groups.values()]
-
-
-def _heading(group: Sequence[Mapping[str, Any]]) -> str:
-    numbers = [rank["rank"] for rank in group if rank["rank"] is not None]
-    if len(numbers) < len(group):
-        return str(group[0].get("label") or "the engine") if len(group) == 1 else f"{len(group)} unnamed ranks"
-    return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {', '.join(_runs(sorted(numbers)))}"
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """1 2 3 4 6 7 -> 1–4, 6, 7: three or more in a row make a run."""
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
-            continue
-        run = numbers[start:end]
-        yield from [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
-        start = end
-
-
-def span(seconds: object) -> str:
-    """A duration in the one unit that fits it, or nothing."""
-    if not isinstance(seconds, int | float):
-        return ""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
 
 
 def change(of: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
-from bot.web import phrases
+from bot.web import figures, phrases
 from bot.web.access import page_mode
 from bot.web.door import VIEWER, door_of
 from bot.web.drawing import drawing
@@ -33,8 +33,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "gib", "gigabytes", "figure", "exactly", "day", "span", "change", "alike", "lines"):
+    for name in ("phase", "phase_during", "change"):
         env.filters[name] = getattr(phrases, name)
+    for name in ("gib", "gigabytes", "figure", "exactly", "day", "span", "alike", "lines"):
+        env.filters[name] = getattr(figures, name)
     env.filters["drawing"] = drawing
     env.globals["phrases"] = phrases
     for name in env.list_templates():

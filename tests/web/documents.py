@@ -85,7 +85,7 @@ def diagnosis(**changed: Any) -> dict[str, Any]:
         ],
         "avoid": [{"flag": "--max-model-len", "direction": "lower", "because": "The cache holds 25 full-length requests; a shorter context frees nothing that graph capture could use."}],
         "questions": [
-            {"id": "gpu_inventory", "text": "What else was using GPU 5?", "how": "nvidia-smi --query-compute-apps=gpu_uuid,pid,name,used_memory --format=csv", "would_change": "recommendation"}
+            {"id": "gpu_inventory", "text": "What else was using GPU 5?", "how": "nvidia-smi --query-compute-apps=gpu_uuid,pid,name,used_memory --format=csv", "would_change": "recommendation", "choices": ["nothing", "I don't know"]}
         ],
         "proof": [
             {"source": 1, "line": frame, "rule": "frame.warm-up.capture", "text": lines[frame - 1]},

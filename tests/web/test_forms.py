@@ -185,9 +185,11 @@ async def test_an_outcome_can_be_taken_back(browser: Browser, shelf: Shelf) -> N
 async def test_an_answer_goes_into_the_incident_by_name(browser: Browser, shelf: Shelf) -> None:
     token = await browser.token("/d/D-0187")
     for data, expected in (
-        ({"answer": " 3 "}, ("answer", "gpu_inventory=3")),
+        ({"question": "failing_rank", "answer": " rank\n3 "}, ("answer", "failing_rank=rank 3")),
+        ({"question": "workload", "answer": "", "choice": "serving"}, ("answer", "workload=serving")),
         ({"answer": "", "unknown": "yes"}, ("answer", "gpu_inventory=unknown")),
         ({"answer": "pid, name\n88123, python"}, ("paste", "pid, name\n88123, python")),
+        ({"question": "engine_config", "answer": "vllm serve acme/heron"}, ("paste", "vllm serve acme/heron")),
     ):
         async with browser.post(
             "/d/D-0187/answer", data={"token": token, "question": "gpu_inventory", **data}, allow_redirects=False

@@ -41,6 +41,8 @@ async def test_the_diagnosis_says_phase_rank_error_and_the_one_change(browser: B
     assert "model revision, engine image, GPU topology, workload" in text
     assert "Do not lower <code>--max-model-len</code>." in text
     assert "What else was using GPU 5?" in text
+    assert '<button name="choice" value="nothing">nothing</button>' in text
+    assert text.count("I don&#39;t know") + text.count("I don't know") == 1
 
 
 async def test_a_missing_figure_is_said_to_be_missing_and_a_known_one_links_to_its_line(browser: Browser) -> None:

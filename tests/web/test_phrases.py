@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.web.phrases import alike, change, exactly, figure, gib, gigabytes, span
+from bot.web.figures import alike, exactly, figure, gib, gigabytes, span
+from bot.web.phrases import change
 
 
 def test_what_is_missing_reads_as_nothing() -> None:
@@ -13,11 +14,11 @@ def test_what_is_missing_reads_as_nothing() -> None:
     ("size", "text"),
     [
         (0, "0 B"),
-        (1023, "1,023 B"),
+        (1023, "1023 B"),
         (41817210, "39.88 MiB"),
         (84943716188, "79.11 GiB"),
         (-3 * 2**30, "−3.00 GiB"),
-        (1131796784128, "1,054.07 GiB"),
+        (1131796784128, "1.03 TiB"),
     ],
 )
 def test_bytes_read_as_engines_print_them(size: int, text: str) -> None:
@@ -25,7 +26,7 @@ def test_bytes_read_as_engines_print_them(size: int, text: str) -> None:
 
 
 def test_decimal_gigabytes_are_those_of_the_article() -> None:
-    assert (gigabytes(46_100_000_000), gigabytes(-1_500_000_000)) == ("46.10 GB", "−1.50 GB")
+    assert (gigabytes(46_100_000_000), gigabytes(-1_500_000_000)) == ("46.1 GB", "−1.5 GB")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(45, "45 seconds"), (5400.0, "90 minutes"), (8100.5, "2 hours"), (260000, "3 days")])

@@ -60,7 +60,7 @@ async def test_a_config_that_is_no_json_is_named(sizer: Browser) -> None:
 async def test_the_worked_example_gives_the_articles_figures(sizer: Browser) -> None:
     text = await sizer.text("/size?example=worked")
     assert "each of 4 ranks" in text
-    assert re.findall(r">([\d.]+ GB)</td>", text) == ["80.00 GB", "73.60 GB", "17.50 GB", "10.00 GB", "46.10 GB", "6.40 GB"]
+    assert re.findall(r">([\d.]+ GB)</td>", text) == ["80 GB", "73.6 GB", "17.5 GB", "10 GB", "46.1 GB", "6.4 GB"]
     for figure in ("81,920 bytes a rank", "10,737,418,240 bytes a rank", "35,171 blocks of 16", "562,736 tokens", "4.29 at once"):
         assert figure in text
     assert "10,995,116,277,760 bytes" in text
