@@ -12,7 +12,7 @@ class UnknownIncidentError(StoreError):
 def explain(error: BaseException, place: str) -> str:
     """A sentence for what a driver raised. `place` is the database without its password."""
     said = " ".join(str(getattr(error, "orig", None) or error).split())
-    low = said.lower()
+    low = said.lower() or ("timed out" if isinstance(error, TimeoutError) else "")
     for needles, sentence in _KNOWN:
         if any(needle in low for needle in needles):
             return sentence.format(place=place)
@@ -58,6 +58,10 @@ _KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("connection was closed", "connection is closed", "terminating connection", "connection reset", "server closed"),
         "The connection to {place} was lost. It is opened again at the next try.",
+    ),
+    (
+        ("timed out", "queuepool limit", "timeouterror"),
+        "The database {place} did not answer in time. Try again in a moment; if it stays so, look at the load of its machine.",
     ),
     (
         ("no such table", "no such column"),
