@@ -10,7 +10,7 @@ from bot.reading.margins import unframed
 from bot.reading.signatures import Head, head_of, signatures_of
 from bot.reading.text import clean
 from bot.reading.unwrap import Shipped, unwrap
-from bot.reading.wraps import Wrap, goes_on, wrap_of
+from bot.reading.wraps import joint, wrap_of
 from bot.rulebook.book import Rulebook
 
 _REPEATED = re.compile(r"\s*\[repeated (\d+)x across cluster\].*$")
@@ -35,7 +35,7 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
             cleaned = clean(part)
             text, head = peel(cleaned)
             pieces.append(_Piece(shipped, len(cleaned), text, head))
-    for shipped, text, head in _rejoined(pieces):
+    for shipped, text, head in _rejoined(book, pieces):
         for record in records_of(text):
             if record is text:
                 yield _log_line(source, shipped, text, head)
@@ -44,36 +44,35 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
                 yield _log_line(source, shipped, rest, head_of([*head.signatures, *own.signatures]) if own.signatures else head)
 
 
-def _rejoined(pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:
-    """Pieces with hard wraps undone: the continuation of a line of full width is unsigned but for what carries it."""
-    bare = [p.head.bare for p in pieces]
-    wrap = wrap_of([p.width for p in pieces], [p.text for p in pieces], bare, [False, *(not b for b in bare[:-1])])
-    held: list[_Piece] = []
-    for piece in pieces:
-        if held and not _broken(held, piece, wrap):
-            yield _whole(held, wrap)
-            held = []
-        held.append(piece)
-    if held:
-        yield _whole(held, wrap)
+def _rejoined(book: Rulebook, pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:
+    """Pieces with wraps undone: a container runtime's partial line, or a line that was broken, goes on in unsigned ones."""
+    heads = [p.head for p in pieces]
+    wrap = wrap_of([p.width for p in pieces], [p.text for p in pieces], [h.bare for h in heads], [bool(h.carriers) for h in heads])
+    held: _Piece | None = None
+    text = ""
+    for last, piece in zip([None, *pieces], pieces, strict=False):
+        glue: str | None = None
+        if held is not None and last is not None:
+            if last.head.partial:
+                glue = ""
+            elif piece.head.bare and piece.text.strip() and held.head.carriers[: len(piece.head.carriers)] == piece.head.carriers:
+                glue = joint(last.text, piece.text, wrap, last.width)
+        if glue is not None:
+            text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
+            continue
+        if held is not None:
+            yield _whole(book, held, text)
+        held, text = piece, piece.text
+    if held is not None:
+        yield _whole(book, held, text)
 
 
-def _whole(held: Sequence[_Piece], wrap: Wrap) -> tuple[Shipped, str, Head]:
-    first = held[0]
-    if len(held) == 1:
-        return first.shipped, first.text, first.head
-    joint = " " if wrap.words and not first.head.partial else ""
-    return first.shipped, joint.join(p.text for p in held), first.head
-
-
-def _broken(held: Sequence[_Piece], piece: _Piece, wrap: Wrap) -> bool:
-    """Does the piece go on with what is held: a container runtime's partial line, or a line that was wrapped?"""
-    last = held[-1]
-    if last.head.partial:
-        return True
-    if not piece.head.bare or not wrap.broke(last.width, piece.text) or not piece.text.strip():
-        return False
-    return piece.head.carriers in ((), held[0].head.carriers) and goes_on(last.text, piece.text)
+def _whole(book: Rulebook, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
+    """A line in one piece; its signatures may have been broken too."""
+    if text is held.text:
+        return held.shipped, text, held.head
+    rest, own = signatures_of(book).peel(text)
+    return held.shipped, rest, head_of([*held.head.signatures, *own.signatures]) if own.signatures else held.head
 
 
 def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:

@@ -1,9 +1,11 @@
-"""What stands before every line of a paste: an indentation, or line numbers that an editor, cat or grep printed."""
+"""What stands before every line of a paste: an indentation, a pod's name, or line numbers that an editor, cat or grep printed."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 _NUMBER = re.compile(r"\s{0,8}(?:[\w./-]{1,120}\.(?:log|txt|out|err)[:-])?(\d{1,8})(?:[:\t]|\s?[|│]|-(?=\D)|\s{1,4})[ ]?")
+_POD = re.compile(r"([a-z0-9]+(?:-[a-z0-9]+)+ [a-z0-9][a-z0-9-]{0,40}) (?![|│›])")
 SAMPLE, FEWEST = 200, 5
 
 
@@ -14,6 +16,8 @@ def unframed(lines: Sequence[tuple[int, str]]) -> Sequence[tuple[int, str]]:
         return lines
     if _counted(texts):
         return [(number, text[match.end() :] if (match := _NUMBER.match(text)) else text) for number, text in lines]
+    if _podded(texts):
+        return [(number, _POD.sub(r"\1 | ", text, count=1) if _POD.match(text) else text) for number, text in lines]
     margin = min(len(text) - len(text.lstrip(" \t")) for text in texts)
     if margin < 2:
         return lines
@@ -25,3 +29,9 @@ def _counted(texts: Sequence[str]) -> bool:
     found = [int(match[1]) for text in texts if (match := _NUMBER.match(text)) is not None]
     rising = sum(a < b for a, b in zip(found, found[1:], strict=False))
     return len(found) >= 0.9 * len(texts) and rising >= 0.95 * (len(found) - 1)
+
+
+def _podded(texts: Sequence[str]) -> bool:
+    """Do nearly all lines start with one of a few pairs of a pod and a container, as stern prints them?"""
+    pods = Counter(match[1] for text in texts if (match := _POD.match(text)) is not None)
+    return sum(pods.values()) >= 0.9 * len(texts) and len(pods) <= len(texts) // 2

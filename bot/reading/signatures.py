@@ -47,36 +47,37 @@ class Signatures:
         self._groups = [list(pattern.groupindex) for pattern in self._alone]
         self._by_start: dict[str, regex.Pattern[str] | None] = {}
         self._by_rules: dict[tuple[int, ...], regex.Pattern[str] | None] = {(): None}
-        self._heads: dict[str, tuple[str, Head]] = {}
+        self._heads: dict[tuple[tuple[int, str], ...], Head] = {}
 
     def peel(self, text: str) -> tuple[str, Head]:
         """What is left of a line, and what its signatures say."""
-        known = self._heads.get(text[:20])
-        if known is not None and text.startswith(known[0]):
-            rest = text[len(known[0]) :]
-            stripped = rest.lstrip(" \t")
-            if not stripped or self._match(stripped) is None:
-                return (rest if stripped.startswith(("File ", "Traceback")) else stripped), known[1]
-        rest, found = self._peeled(text)
-        if not found:
-            return rest, UNSIGNED
-        head = head_of(found)
-        if len(self._heads) >= _REMEMBERED:
-            self._heads.clear()
-        self._heads[text[:20]] = (text[: len(text) - len(rest)], head)
-        return rest, head
-
-    def _peeled(self, text: str) -> tuple[str, list[Signature]]:
-        found: list[Signature] = []
-        while len(found) < MOST_SIGNATURES:
-            stripped = text.lstrip(" \t") if found or text[:1] in " \t" else text
+        matches: list[tuple[int, regex.Match[str]]] = []
+        rest = text
+        while len(matches) < MOST_SIGNATURES:
+            stripped = rest.lstrip(" \t") if matches or rest[:1] in " \t" else rest
             match = self._match(stripped)
             if match is None or match.end() == 0:
-                return (stripped if found and not stripped.startswith(("File ", "Traceback")) else text), found
-            number = int(str(match.lastgroup)[1:].partition("_")[0])
-            found.append((self._rules[number], {k: v for k in self._groups[number] if (v := match[f"f{number}_{k}"]) is not None}))
-            text = stripped[match.end() :]
-        return text, found
+                break
+            matches.append((int(str(match.lastgroup)[1:].partition("_")[0]), match))
+            rest = stripped[match.end() :]
+        if not matches:
+            return text, UNSIGNED
+        stripped = rest.lstrip(" \t")
+        rest = rest if stripped.startswith(("File ", "Traceback")) else stripped
+        return rest, self._head(matches)
+
+    def _head(self, matches: Sequence[tuple[int, "regex.Match[str]"]]) -> Head:
+        """The same text under the same formats says the same, so that each head is put together once."""
+        key = tuple((number, match[0]) for number, match in matches)
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) >= _REMEMBERED:
+                self._heads.clear()
+            head = self._heads[key] = head_of([self._signature(number, match) for number, match in matches])
+        return head
+
+    def _signature(self, number: int, match: "regex.Match[str]") -> Signature:
+        return self._rules[number], {k: v for k in self._groups[number] if (v := match[f"f{number}_{k}"]) is not None}
 
     def _match(self, text: str) -> "regex.Match[str] | None":
         start = text[:_LOOK]

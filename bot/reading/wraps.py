@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 NARROWEST, WIDEST, FEWEST = 50, 400, 3
-USUAL = frozenset({80, 90, 96, 100, 110, 120, 128, 132, 140, 150, 160, 180, 200})
+USUAL = frozenset({80, 100, 120, 132})
 """Widths of terminals and of what wraps for them: there one line is enough."""
 LONGEST_WORD = 60
 _NEW_RECORD = re.compile(
     r"""\s{0,12}(?:File\ ["~/]|Traceback\ |During\ handling|The\ above\ exception|\([A-Za-z]\w*\ pid=|\[rank\d|\[\.\.\.
-    |(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\b|[\w.]*(?:Error|Exception)(?::|\(|$)|\$\ |\#\ |[-*•]\ |\d+\.\ |\|)|\s{4}|[~^\s]+$""",
+    |(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\b|(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception)(?::|\(|$)|\$\ |\#\ |[-*•]\ |\d+\.\ |\|)|\s{4}|[~^\s]+$""",
     re.VERBOSE,
 )
-_OPEN_FRAME = re.compile(r'\bFile "[^"]*$|\bFile "[^"]*", line \d*,?(?: in)?\s*$|\bFile "[^"]*", lin?e?\s*$|\bFile$')
+_HALF = re.compile(r'\bFile "(?P<tight>[^"]*)$|\bFile "[^"]*",(?: line(?: \d+,)?)?(?: in)?\s*$|\bFile\s*$|(?<=[a-z])(?:Error|Exception):(?: \w+){0,3}\s*$')
+_SENTENCES = re.compile(r"out of memory|Tried to allocate|total capacity|is free|No available memory|To serve at least")
 
 
 class Wrap(NamedTuple):
@@ -31,8 +32,8 @@ class Wrap(NamedTuple):
         return width <= self.width < width + 1 + min(len(continuation.split(" ", 1)[0]), LONGEST_WORD)
 
 
-def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], signed_before: Sequence[bool]) -> Wrap:
-    """The wrap that the lines show; per line its width, its text, whether it is unsigned, and whether an engine signed the one before.
+def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], carried: Sequence[bool]) -> Wrap:
+    """The wrap that the lines show; per line its width, its text, whether no engine signed it, and whether a container or chat did.
 
     Hard: at least three lines (one at a usual width) have exactly the greatest width and go on unsigned.
     Between words: nearly every unsigned line after a signed one starts with a word that had no room there.
@@ -44,17 +45,29 @@ def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], s
         soft = Wrap(width, words=True)
         if sum(w > width for w in widths) * 4 > hard:
             continue
-        after = [n for n in going if signed_before[n] and not texts[n][:1].isspace()]
+        after = [n for n in going if not bare[n - 1] and not texts[n][:1].isspace()]
         room = [n for n in after if soft.broke(widths[n - 1], texts[n])]
         exact = sum(widths[n - 1] == width for n in after)
         if len(room) >= FEWEST and len(room) >= 0.9 * len(after) and exact * 2 < len(room):
             return soft
-        if hard >= FEWEST or width in USUAL:
+        if hard >= FEWEST or (width in USUAL and not any(carried)):
             exactly = sum(w == width for w in widths)
             return Wrap(width) if hard * 2 >= exactly else Wrap()
     return Wrap()
 
 
-def goes_on(text: str, continuation: str) -> bool:
-    """Is this the rest of a line that was broken, rather than a record of its own?"""
-    return bool(_OPEN_FRAME.search(text[-600:])) or not _NEW_RECORD.match(continuation)
+def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
+    """What stood between a line of this width and the unsigned line after it: nothing, a space, or None when each stands for itself.
+
+    A frame or an exception that plainly stops half way goes on at any width.
+    """
+    new = bool(_NEW_RECORD.match(continuation))
+    half = _HALF.search(text[-600:])
+    if wrap.broke(width, continuation) and not new:
+        return " " if wrap.words else ""
+    if half is not None and half["tight"] is not None:
+        return ""
+    if half is not None and not new:
+        seam = text[-24:] + continuation[:24]
+        return "" if _SENTENCES.search(seam) and not _SENTENCES.search(text[-24:]) else " "
+    return None
