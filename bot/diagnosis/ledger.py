@@ -13,8 +13,8 @@ from bot.rulebook.book import Rulebook
 FIELDS = (
     "total_bytes", "free_at_start_bytes", "utilization", "requested_bytes", "weights_bytes", "activation_peak_bytes", "non_torch_bytes",
     "consumed_bytes", "graph_bytes", "graph_estimate_bytes", "graphs_inside_budget", "other_reserved_bytes", "kv_cache_bytes",
-    "needed_bytes", "kv_tokens", "num_gpu_blocks", "state_blocks", "max_concurrency", "estimated_max_model_len", "free_before_profile_bytes",
-    "free_after_profile_bytes", "outside_budget_bytes",
+    "needed_bytes", "kv_tokens", "num_gpu_blocks", "state_blocks", "max_concurrency", "estimated_max_model_len",
+    "free_before_profile_bytes", "free_after_profile_bytes", "outside_budget_bytes",
 )  # fmt: skip
 _ALSO = {"total": "total_bytes", "kv_in_use_bytes": "kv_cache_bytes"} | {n: n for n in ("non_kv_bytes", "peak_torch_bytes", "equivalent")}
 _LEAST = ("kv_tokens", "max_concurrency", "num_gpu_blocks")

@@ -24,7 +24,8 @@ class ArgumentReader:
                 self._by_name[_plain(spelling)] = rule
         # a flag of one engine may be a key of another: --max-seq-len is TensorRT-LLM's, max_seq_len= stands in vLLM's config line
         self._by_key = {_plain(key): rule for rule in book.arguments for key in (rule.name, *rule.keys)}
-        names = sorted({re.escape(n).replace("_", "[-_]") for n in self._by_name}, key=len, reverse=True)
+        shouted = {s for rule in book.arguments for s in (rule.name, *rule.keys) if s.isupper()}  # environment variables
+        names = sorted({re.escape(n).replace("_", "[-_]") for n in (*self._by_name, *shouted)}, key=len, reverse=True)
         alternatives = "|".join(names) or "(?!)"
         # a flag may stand before a space; a key needs = or :
         self._pattern = re.compile(
