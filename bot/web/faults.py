@@ -33,7 +33,7 @@ async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
     except UnknownIncidentError as unknown:
         return _answer(request, Fault(404, "There is no such incident here", str(unknown)))
     except StoreError as failure:
-        log.warning("request %s %s: the store failed: %s", request.method, request.path, failure)
+        log.warning("request %s %s: the store failed: %s", request.method, request.rel_url.raw_path, failure)
         return _answer(request, Fault(503, "The database cannot be used right now", str(failure)))
     except web.HTTPException as known:
         if known.status < 400:
@@ -43,7 +43,7 @@ async def tell(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     except Exception:
         mark = uuid4().hex[:8]
-        log.exception("request %s %s failed, mark %s", request.method, request.path, mark)
+        log.exception("request %s %s failed, mark %s", request.method, request.rel_url.raw_path, mark)
         says = f"Nothing you gave was changed by it. Try again; if it stays, look for “{mark}” in the bot's log, or run “oombot doctor”."
         return _answer(request, Fault(500, "The bot itself failed", says))
 

@@ -64,7 +64,8 @@ def refuse_other_sites(request: web.Request) -> None:
     """Fault 403 when the browser itself says that another site wrote the form."""
     origin = request.headers.get("Origin")
     foreign = request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none")
-    if foreign or (origin not in (None, "null") and urlsplit(str(origin)).netloc != request.host):
+    ours = {request.host, urlsplit(door_of(request).settings.public_url or "").netloc}  # a proxy may have put its own Host there
+    if foreign or (origin not in (None, "null") and urlsplit(str(origin)).netloc not in ours):
         says = "It was sent from another site. Open the page itself and send it from there."
         raise Fault(403, "This form was not written by this page", says)
 

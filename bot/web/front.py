@@ -24,7 +24,9 @@ async def front(request: web.Request) -> web.Response:
 async def _front(request: web.Request, refused: str = "", status: int = 200) -> web.Response:
     door = door_of(request)
     recent = await door.asks.history(door.desk, viewer_of(request), "", RECENT)
-    return page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused)
+    response = page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused)
+    response.headers["Cache-Control"] = "private, no-cache"  # not no-store: going back must bring back what was typed
+    return response
 
 
 async def diagnose(request: web.Request) -> web.Response:

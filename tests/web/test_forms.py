@@ -13,8 +13,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from bot.domain.incident import Contribution
+from bot.settings import Settings
 from bot.store.errors import StoreError
 from bot.usecases.reply import Unusable
 from bot.web import forms
@@ -62,6 +64,25 @@ async def test_a_form_that_another_site_wrote_is_refused(browser: Browser, heade
     async with browser.post("/diagnose", data={"token": token, "paste": LOG}, headers=header, allow_redirects=False) as answer:
         assert answer.status == 403
         assert "another site" in await answer.text()
+
+
+async def test_a_form_that_came_through_the_public_address_is_ours(serve: Serve, shelf: Shelf) -> None:
+    browser = await serve(Settings(public_url="http://oom.example"))
+    token = await browser.token()
+    for origin, status in (("http://oom.example", 303), ("http://oom.example.evil.example", 403)):
+        async with browser.post(
+            "/diagnose", data={"token": token, "paste": LOG}, headers={"Origin": origin}, allow_redirects=False
+        ) as answer:
+            assert answer.status == status, origin
+
+
+async def test_a_line_end_in_an_address_makes_no_line_in_the_log(serve: Serve, shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(*args: object) -> object:
+        raise RuntimeError
+
+    await (await serve(asks=replace(shelf.asks(), explain=fails))).get(URL("/explain/a%0AINFO", encoded=True))
+    assert "a%0AINFO" in caplog.records[-1].getMessage()
+    assert "\n" not in caplog.records[-1].getMessage()
 
 
 @pytest.mark.parametrize("paste", ["", "   \n\t\n"])
