@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.settings import Settings, SettingsError
 from bot.slack.asks import Asks
+from bot.slack.checks import check_slack
 from bot.slack.files import Files
 from bot.slack.gate import Gate
 from bot.slack.hosts import hosts_of
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     from bot.usecases.doctor import Check
 
 log = logging.getLogger(__name__)
+LOGGERS = (
+    "bot.slack.bolt",
+    "bot.slack.socket",
+    "slack_bolt",
+    "slack_sdk",
+)  # at DEBUG these write whole payloads: pasted logs, secrets and all
 MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
 
 
@@ -54,6 +61,8 @@ def build_slack(
 
         asks = all_asks()
     _check(settings)
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.INFO)
     return SlackDoor(desk, settings, store, asks, executor, lease)
 
 
@@ -145,8 +154,6 @@ class SlackDoor:
 
     async def checks(self) -> "list[Check]":
         """What `doctor` asks of this room."""
-        from bot.slack.checks import check_slack
-
         return await check_slack(self.room, self._socket)
 
     async def _know_itself(self) -> None:

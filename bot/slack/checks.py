@@ -8,10 +8,10 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.manifest import manifest
 from bot.slack.room import Room
+from bot.usecases.doctor import Check
 
 if TYPE_CHECKING:
     from bot.slack.installs import Identity
-    from bot.usecases.doctor import Check
 
 PAGE = "https://api.slack.com/apps"
 
@@ -94,7 +94,7 @@ async def _delivery(room: Room, socket: AsyncSocketModeHandler | None) -> list[C
     if settings.slack_signing_secret:
         address = (settings.public_url or f"http://{settings.host}:{settings.port}").rstrip("/") + "/slack/events"
         mend = f"{PAGE}, your app, Event Subscriptions: Request URL {address}, which must be reachable from the internet and be shown as Verified."
-        checks.append(Check("Slack over HTTP", None if settings.public_url else False, f"Events are taken at {address}.", mend))
+        checks.append(Check("Slack over HTTP", None, f"Events are taken at {address}.", mend))
     heard = await room.store.setting("slack", "last_delivery")
     mend = (
         f"{PAGE}, your app, Event Subscriptions: on, with app_mention and message.* subscribed; then reinstall the app and mention it once."

@@ -14,7 +14,12 @@ from bot.usecases.reply import Unusable
 
 log = logging.getLogger(__name__)
 LATEST = "latest"
+PATIENT = 4  # tries to keep a diagnosis, before it is shown all the same
 DIAGNOSIS = "diagnosis"
+
+
+class NotKeptError(Exception):
+    """The diagnosis could not be kept: worked again a little later."""
 
 
 def place_of(body: Mapping[str, Any]) -> Place:
@@ -39,6 +44,8 @@ async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, re
             await room.outbox.whisper(job.who, place, body["user"], str(unusable))
             return None
         document: Mapping[str, Any] = reply.document
+        if reply.warning and document.get("id") is None and job.attempt < PATIENT:
+            raise NotKeptError(reply.warning)
     else:
         document = known.document
     await show(room, job, place, document, remark=remark if known else None)

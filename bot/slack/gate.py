@@ -68,11 +68,15 @@ class Gate:
             if came.body["action"] in ("change_inputs", "home_size", "home_log"):
                 self._room.start(self._greeted(surface, Job(who, came)), "form")
                 return 200, None
-        try:
-            async with asyncio.timeout(AT_MOST):
-                await self._keep(came)
-        except Exception as failed:
-            log.warning("%s not kept, so not acknowledged: %s", came.kind, failed or type(failed).__name__)
+        keeping = self._room.start(self._keep(came), f"keeping a {came.kind}")
+        await asyncio.wait({keeping}, timeout=AT_MOST)
+        if not keeping.done():
+            # A locked database does not let go at once, so it is not waited for. An event may still be stored: its retry is then known.
+            if came.kind in ("click", "submission"):
+                keeping.cancel()
+            log.warning("%s not kept within %.1f s, so not acknowledged", came.kind, AT_MOST)
+            return self._not_kept(came)
+        if keeping.exception() is not None:
             return self._not_kept(came)
         return 200, says
 

@@ -138,6 +138,12 @@ class Installs:
         await self._store.save_install("" if identity.whole_enterprise else identity.team, payload, enterprise=identity.enterprise, by=by)
         self._remember(identity)
 
+    async def access(self, **given: str) -> dict[str, Any]:
+        """Slack's answer to oauth.v2.access. SlackApiError when it refuses."""
+        secrets = {"client_id": self._settings.slack_client_id or "", "client_secret": self._settings.slack_client_secret or ""}
+        answer = await self.client(None).api_call("oauth.v2.access", data={**secrets, **given})
+        return answer.data if isinstance(answer.data, dict) else {}
+
     async def remove(self, enterprise: str | None, team: str | None) -> None:
         """Forgets the token of a workspace that revoked it or removed the app."""
         for key in [key for key in self._known if key in ((enterprise or "", team or ""), ("", team or ""))]:
@@ -151,16 +157,11 @@ class Installs:
             if current.token != old.token or old.refresh is None:
                 return current
             try:
-                answer = await self.client(None).oauth_v2_access(
-                    client_id=self._settings.slack_client_id or "",
-                    client_secret=self._settings.slack_client_secret or "",
-                    grant_type="refresh_token",
-                    refresh_token=old.refresh,
-                )
+                answer = await self.access(grant_type="refresh_token", refresh_token=old.refresh)
             except SlackApiError as refused:
                 log.error("The token of workspace %s was not renewed: %s", old.team, refused.response.get("error"))
                 return old
-            fresh = installed(answer.data if isinstance(answer.data, dict) else {}, old)
+            fresh = installed(answer, old)
             await self.save(fresh)
             return fresh
 

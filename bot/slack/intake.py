@@ -51,20 +51,10 @@ class Intake:
                 found.append(Contribution("file", content, name=name, message=body.get("ts") or file["id"], redactions=hidden, **base))
         return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found))
 
-    async def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> Gathered:
+    def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:
         """Answers in plain words, as `name=value`."""
-        found = tuple(
-            Contribution(
-                "answer",
-                answer,
-                author=body.get("user"),
-                message=body.get("ts"),
-                at=moment(body.get("ts")),
-                redactions=body.get("hidden", 0),
-            )
-            for answer in said
-        )
-        return Gathered(found, (), body.get("hidden", 0))
+        base: dict[str, Any] = {"author": body.get("user"), "at": moment(body.get("ts")), "message": body.get("ts")}
+        return tuple(Contribution("answer", answer, redactions=body.get("hidden", 0), **base) for answer in said)
 
 
 def read_file(name: str, data: bytes) -> list[tuple[str, str, int]]:

@@ -64,16 +64,10 @@ class OAuth:
         if not nonce or not secrets.compare_digest(nonce, request.cookies.get(COOKIE, "")):
             return _page(400, "This link is older than ten minutes, or was opened in another browser. Start again at /slack/install.")
         try:
-            answer = await self._installs.client(None).oauth_v2_access(
-                client_id=self._settings.slack_client_id,
-                client_secret=self._settings.slack_client_secret or "",
-                code=request.query.get("code", ""),
-                redirect_uri=self._redirect(request),
-            )
+            data = await self._installs.access(code=request.query.get("code", ""), redirect_uri=self._redirect(request))
         except SlackApiError as refused:
             log.error("installation refused: %s", refused.response.get("error"))
             return _page(400, f"Slack refused the installation ({refused.response.get('error')}). Start again at /slack/install.")
-        data = answer.data if isinstance(answer.data, dict) else {}
         await self._installs.save(installed(data), by=(data.get("authed_user") or {}).get("id"))
         done = _page(200, "Installed. Invite the bot to a channel, mention it with a crash log, and it answers in the thread.")
         done.del_cookie(COOKIE)

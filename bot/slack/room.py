@@ -25,11 +25,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One arrival on its way through a surface. `again`: an earlier try may have got part of the way."""
+    """One arrival on its way through a surface; `attempt` counts from 1."""
 
     who: Identity
     arrival: Arrival
-    again: bool = False
+    attempt: int = 1
+
+    @property
+    def again(self) -> bool:
+        """An earlier try may have got part of the way."""
+        return self.attempt > 1
 
     @property
     def body(self) -> dict[str, Any]:
@@ -53,13 +58,14 @@ class Room:
     reminders: Reminders
     running: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    def start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> "asyncio.Task[Any]":
         """Runs beside the caller, with a reference kept so that it is neither collected nor lost at shutdown."""
         task = asyncio.create_task(work, name=name)
         self.running.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self.running.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            log.error("%s: %s", task.get_name(), task.exception(), exc_info=task.exception())
+            log.error("%s: %s", task.get_name(), type(task.exception()).__name__, exc_info=task.exception())

@@ -18,7 +18,7 @@ _LOGGED = re.compile(
     r"Traceback \(most recent call last\)|\b(?:ERROR|WARNING|INFO)\b.*\d\d:\d\d|File \".*\", line \d+|--[a-z][a-z-]+[ =]\S+|\bvllm\b",
     re.IGNORECASE,
 )
-_RANK = re.compile(r"(?:^|\b)(?:rank|gpu|worker|device|tp)\s*[#:=]?\s*(\d{1,4})\b", re.IGNORECASE)
+_RANK = re.compile(r"(?:^|\b)(?:rank|gpu|worker|device)\s*[#:=]?\s*(\d{1,4})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:it'?s|it is|number|no\.?|#)?\s*(\d{1,4})\s*[.!]?\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"\b(?:i\s+)?(?:do\s*n[o']?t|don’t|dont|can'?t|cannot|can’t)\s+(?:know|say|tell|remember|have (?:it|that))\b|\bno idea\b|\bnot sure\b|\bdunno\b|\bunknown\b|\bidk\b",

@@ -87,7 +87,7 @@ class Workers:
             delivery.kind, delivery.team, delivery.enterprise, delivery.channel, delivery.thread, delivery.key, json.loads(delivery.payload)
         )
         try:
-            await self._work(arrival, again=delivery.attempts > 1)
+            await self._work(arrival, attempt=delivery.attempts)
             await self._room.store.finish(delivery.id)
         except Exception as failed:
             await self._failed(delivery, arrival, failed)
@@ -95,7 +95,7 @@ class Workers:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
 
-    async def _work(self, arrival: Arrival, *, again: bool) -> None:
+    async def _work(self, arrival: Arrival, *, attempt: int) -> None:
         who = await self._room.installs.of(arrival.enterprise, arrival.team)
         if who is None:
             if arrival.kind != "revoked":
@@ -106,7 +106,7 @@ class Workers:
         if surface is None:
             return
         begun = time.monotonic()
-        await surface.work(self._room, Job(who, arrival, again))
+        await surface.work(self._room, Job(who, arrival, attempt))
         log.info("%s worked in %.2f s", surface.name, time.monotonic() - begun)
 
     async def _keep(self, delivery: int) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.domain.incident import Contribution, Origin
+from bot.domain.incident import Contribution
 from bot.usecases.desk import Desk
 from bot.usecases.reply import Reply
 
@@ -99,18 +99,6 @@ def judged(contributions: Sequence[Contribution]) -> dict[str, Any]:
 
 async def judge(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return judged(contributions)
-
-
-async def diagnose(
-    desk: Desk, origin: Origin, contributions: Sequence[Contribution], *, into: str | None = None, keep: bool = True
-) -> Reply:
-    """The use case's signature over the stand-in judge and the real store."""
-    assert desk.store is not None
-    before = await desk.store.load(origin.team, into) if into else None
-    every = [*(before.contributions if before else ()), *contributions]
-    document = judged(every)
-    incident = await desk.store.append(origin, contributions, document, into=into)
-    return Reply("diagnosis", {**document, "id": incident})
 
 
 SIZING = {

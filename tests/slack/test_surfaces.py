@@ -22,7 +22,11 @@ async def _send(world: World, channel: Channel, root: str | None, how: str) -> s
     text = CRASH
     if how != "paste":
         text = "have a look"
-        files = [world.ann.file("untitled" if how == "snippet" else "server.log", CRASH.encode(), mode="snippet" if how == "snippet" else "hosted")]
+        files = [
+            world.ann.file(
+                "untitled" if how == "snippet" else "server.log", CRASH.encode(), mode="snippet" if how == "snippet" else "hosted"
+            )
+        ]
     if channel.kind == "im":
         return await world.ann.dm(text, thread=root, files=files)
     return await world.ann.mention(channel, text, thread=root, files=files)
@@ -215,7 +219,9 @@ async def test_the_global_shortcut_takes_a_file_and_answers_in_a_direct_message(
         ("D-1", "Rank 3 of 4"),
     ],
 )
-async def test_every_verb_by_slash_command_is_acknowledged_at_once_and_answered_to_the_asker_alone(world: World, said: str, expected: str) -> None:
+async def test_every_verb_by_slash_command_is_acknowledged_at_once_and_answered_to_the_asker_alone(
+    world: World, said: str, expected: str
+) -> None:
     async with world.bot():
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)

@@ -17,6 +17,7 @@ from bot.slack.app import SlackDoor, build_slack
 from bot.slack.asks import Asks
 from bot.store.store import Store, open_store
 from bot.usecases.desk import Desk
+from bot.usecases.diagnose import diagnose
 from bot.usecases.forget import forget
 from bot.usecases.recall import history, show
 from bot.usecases.settle import settle, undo
@@ -28,7 +29,7 @@ from tests.slack import material
 
 def asks(**other: Any) -> Asks:
     usual = {
-        "diagnose": material.diagnose,
+        "diagnose": diagnose,
         "settle": settle,
         "undo": undo,
         "history": history,
@@ -51,6 +52,7 @@ class World:
         self.channel: Channel = slack.channel(self.team, "gpu-help", members=[self.ann.id, self.bob.id])
         self.private: Channel = slack.channel(self.team, "secret-lab", private=True, members=[self.ann.id])
         self.expected_refusals: set[str] = set()
+        self.harmless = {"already_reacted", "no_reaction"}  # what a second try meets
         self.door: SlackDoor
         self.store: Store
 
@@ -114,6 +116,12 @@ class World:
         found: dict[str, Any] = await self.until(
             lambda: next((m for m in self.answers(channel, thread) if holds(words(m))), None), what=f"answer in {thread}"
         )
+        return found
+
+    async def answer_in(self, team: Team, channel: Channel, thread: str) -> dict[str, Any]:
+        """The answer in another team's thread."""
+        mine = lambda: next((m for m in channel.messages if m.get("bot_id") == team.bot_id and m.get("thread_ts") == thread), None)  # noqa: E731
+        found: dict[str, Any] = await self.until(mine, what=f"answer in {team.name}")
         return found
 
 

@@ -50,7 +50,7 @@ def diagnosis_message(
         *_questions(document, rounds),
         *_similar(document),
         _footer(document, remark),
-        *_buttons(document, last, waiting),
+        *_buttons(document, trials, last, waiting),
     ]
     return fit_message(blocks), fallback(document)
 
@@ -207,18 +207,20 @@ def _footer(document: Document, remark: str | None) -> Block:
     return small(" · ".join(said) or "oombot")
 
 
-def _buttons(document: Document, last: Document | None, waiting: bool) -> list[Block]:
+def _buttons(document: Document, trials: Sequence[Document], last: Document | None, waiting: bool) -> list[Block]:
     incident = document.get("id")
     if not incident:
         return []
+    # The value names the trial that was on show: a click on an older layout never counts for the change that came after.
+    tried = f"{incident} {trials[-1]['number'] if trials else 1}"
     undo = button("undo", "Undo", incident, f"Undo the outcome of {incident}")
     rows: list[Block] = []
     if waiting and document.get("recommendation"):
         choices = [
-            button("fixed", "It worked", incident, f"The change of {incident} worked", "primary"),
-            button("moved", "Error moved", incident, f"Another error came after the change of {incident}"),
-            button("same", "Same error", incident, f"The same error came after the change of {incident}"),
-            button("wrong", "Wrong diagnosis", incident, f"The diagnosis {incident} is wrong"),
+            button("fixed", "It worked", tried, f"The change of {incident} worked", "primary"),
+            button("moved", "Error moved", tried, f"Another error came after the change of {incident}"),
+            button("same", "Same error", tried, f"The same error came after the change of {incident}"),
+            button("wrong", "Wrong diagnosis", tried, f"The diagnosis {incident} is wrong"),
         ]
         rows.append(actions(*choices, block_id=f"outcome:{incident}"))
     more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *([undo] if last else [])]

@@ -26,7 +26,8 @@ def history_message(document: Document, *, complete: bool) -> tuple[list[Block],
         notes.append(f"The newest {len(rows[:ROWS])} are shown: add words, or model:, gpu:, phase:, outcome:")
     if not complete:
         notes.append("private incidents hidden: Slack did not say which channels you are in")
-    blocks.append(small(" · ".join(notes) or "show D-0001 shows one of them"))
+    if notes or rows:
+        blocks.append(small(" · ".join(notes) or "“show” and an id shows one of them"))
     return fit_message(blocks), cut(title, FALLBACK)
 
 
@@ -54,24 +55,21 @@ def _row(row: Document) -> list[str]:
 
 
 def stats_message(document: Document) -> tuple[list[Block], str]:
-    """Blocks and text of a stats document: every list of counts in it as a short table."""
+    """Blocks and text of a stats document."""
     blocks: list[Block] = [header("What was seen, and what worked")]
-    for name, value in document.items():
-        if isinstance(value, Mapping) and value and all(isinstance(count, int | float) for count in value.values()):
-            rows = sorted(value.items(), key=lambda item: -item[1])[:15]
-            blocks.append(
-                table(
-                    [
-                        [name.replace("_", " ").capitalize(), "Incidents"],
-                        *([PHASES.get(key, OUTCOMES.get(key, key)), number(count)] for key, count in rows),
-                    ]
-                )
-            )
-        elif isinstance(value, int) and not isinstance(value, bool):
-            blocks.append(rich(line(bold(f"{name.replace('_', ' ').capitalize()}: "), number(value))))
+    seconds = document.get("mean_seconds_to_outcome")
+    said = [f"{number(document.get('incidents') or 0)} incidents."]
+    said += [f"{seconds / 3600:.1f} hours from the first log to an outcome, on average."] if seconds is not None else []
+    blocks.append(rich(line(" ".join(said))))
+    phases = [[PHASES.get(str(row["phase"]), str(row["phase"])), number(row["count"]), number(row["fixed"])] for row in document.get("phases") or ()]
+    if phases:
+        blocks.append(table([["Phase", "Incidents", "Fixed"], *phases[:15]]))
     worked = worked_lines(document)
     if worked:
-        blocks.append(rich(line(bold("Changes that worked")), bullets([[said] for said in worked])))
+        blocks.append(rich(line(bold("Changes that worked, of those tried")), bullets([[one] for one in worked])))
+    wrong = [[f"{row['rule']}: {number(row['count'])}"] for row in (document.get("wrong_rules") or ())[:5]]
+    if wrong:
+        blocks.append(rich(line(bold("Rules that were wrong")), bullets(wrong)))
     return fit_message(blocks), "What was seen, and what worked."
 
 

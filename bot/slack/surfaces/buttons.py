@@ -5,15 +5,19 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.conversation import diagnose, show
+from bot.slack.conversation import diagnose
 from bot.slack.inbox import Arrival
+from bot.slack.intake import Gathered
 from bot.slack.outbox import Place, UnsureError
+from bot.slack.render.diagnosis import DONT_KNOW
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.sizing import sizing_message
+from bot.slack.render.wording import OUTCOMES as SAID
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home
 from bot.slack.surfaces.surface import Surface
+from bot.slack.surfaces.verbs import refresh
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 
@@ -70,43 +74,34 @@ async def _incident(room: Room, job: Job) -> None:
     if body["action"] == "evidence":
         await _evidence(room, job, place, incident)
     elif body["action"] == "answer_rank":
-        gathered = await room.intake.answers({**body, "ts": None}, [f"rank={extra}"])
+        gathered = Gathered(
+            room.intake.answers({**body, "ts": job.arrival.key}, [f"rank={extra}" if extra != DONT_KNOW else "failing_rank=unknown"]), (), 0
+        )
         await diagnose(room, job, place, gathered, remark="Updated with the rank")
     else:
-        await _settle(room, job, place, incident)
+        await _settle(room, job, place, incident, extra)
 
 
-async def _settle(room: Room, job: Job, place: Place, incident: str) -> None:
+async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str) -> None:
     body = job.body
     viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
     try:
         if body["action"] == "undo":
-            reply = await room.asks.undo(room.desk, viewer, incident)
-        elif await _already(room, job, incident):
-            reply = None
-        else:
-            reply = await room.asks.settle(room.desk, viewer, incident, body["action"])
+            await room.asks.undo(room.desk, viewer, incident)
+        elif (settled := await _settled(room, job, incident, trial)) is None:
+            await room.asks.settle(room.desk, viewer, incident, body["action"])
+        elif settled != body["action"]:
+            await _tell(room, job, f"This change is already marked: {SAID.get(settled, settled)}. Press Undo first.")
     except Unusable as unusable:
         await _tell(room, job, str(unusable))
-        return
-    kept = await room.store.load(job.who.team, incident)
-    document = (reply.document.get("diagnosis") if reply else None) or (kept.document if kept else {})
-    await show(room, job, place, document)
+    await refresh(room, job, incident)
 
 
-async def _already(room: Room, job: Job, incident: str) -> bool:
-    """A second click on the same button, or the same click worked again after a crash."""
+async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | None:
+    """The result of the change that the button was shown for: of an earlier click, or of this one before a crash."""
     kept = await room.store.load(job.who.team, incident)
-    if kept is None or not kept.trials:
-        return False
-    settled = [trial for trial in kept.trials if trial.result]
-    if not settled or settled[-1].result != job.body["action"]:
-        return False
-    if kept.trials[-1] is settled[-1]:
-        return True
-    # The next change is already on offer: only a click made before it was shown means the change before it.
-    moment = job.body.get("moment")
-    return bool(job.again or (moment and settled[-1].at and moment <= settled[-1].at.timestamp()))
+    found = next((one for one in (kept.trials if kept else ()) if str(one.number) == trial), None)
+    return None if found is None else found.result
 
 
 async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:

@@ -80,7 +80,9 @@ async def _log(room: Room, job: Job) -> None:
             notice_view(f"I may not write there ({refused.response.get('error')}): invite me to the channel, or send me a direct message."),
         )
         return
-    said = Job(job.who, replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread}), job.again)
+    said = Job(
+        job.who, replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread}), job.attempt
+    )
     await diagnose(room, said, place, gathered)
     await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."))
 

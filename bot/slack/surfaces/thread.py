@@ -3,6 +3,7 @@
 from bot.domain.incident import Incident
 from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
 from bot.slack.inbox import Arrival
+from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -36,7 +37,9 @@ async def follow_up(room: Room, job: Job, place: Place, *, insist: bool = False)
     asked = _questions(incident)
     said = answers(body["text"], asked) if not body["files"] else []
     if said:
-        gathered = await room.intake.answers(body, said)
+        # “rank 3, on vllm 0.11.0” answers, and tells more: the words are evidence too.
+        told = await room.intake.gather(job.who, body) if tells_facts(body["text"]) else Gathered((), (), 0)
+        gathered = Gathered((*room.intake.answers(body, said), *told.contributions), told.refusals, max(told.hidden, body["hidden"]))
     elif body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
         gathered = await room.intake.gather(job.who, body, text=is_evidence(body["text"]) or tells_facts(body["text"]))
     else:

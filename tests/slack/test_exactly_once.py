@@ -1,0 +1,220 @@
+"""Nothing lost and nothing doubled: retries, restarts, refusals, rate limits, a locked database."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.slack.material import CRASH, NO_RANK
+from tests.slack.world import World, asks, words
+
+
+def _event(world: World, ts: str) -> dict[str, object]:
+    message = world.channel.message(ts)
+    assert message is not None
+    return {
+        **{k: v for k, v in message.items() if k != "reactions"},
+        "channel": world.channel.id,
+        "channel_type": "channel",
+        "event_ts": ts,
+    }
+
+
+@asynccontextmanager
+async def locked(world: World) -> AsyncIterator[None]:
+    """Another process holds the database's write lock."""
+    other = sqlite3.connect(world.folder / "slack.db", isolation_level=None, check_same_thread=False)
+    await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")  # beside the loop: the bot may hold the lock just now
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+async def test_the_same_event_three_times_at_once_and_after_a_restart_is_one_answer(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        event = _event(world, ts)
+        await asyncio.gather(*(world.slack.emit(world.team, event, "Ev0001") for _ in range(3)))
+        await world.answer(world.channel, ts)
+        await world.quiet()
+    async with world.bot():
+        await world.slack.emit(world.team, event, "Ev0001")
+        await world.slack.emit(world.team, event, "Ev0002")
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert len(incident.contributions) == 1
+        assert await world.store.load(world.team.id, "D-0002") is None
+
+
+async def test_an_event_under_a_locked_database_is_not_acknowledged_and_slacks_retry_brings_it(world: World) -> None:
+    world.slack.retry_after = (0.2, 3.0, 5.0)
+    async with world.bot():
+        async with locked(world):
+            sent = asyncio.create_task(world.ann.mention(world.channel, CRASH))
+            await asyncio.sleep(2.0)
+            assert world.answers(world.channel) == []
+        ts = await sent
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
+async def test_a_slash_command_is_acknowledged_within_half_a_second_under_a_locked_database(world: World) -> None:
+    async with world.bot():
+        async with locked(world):
+            ack = await world.ann.slash(world.channel, "size llama-70b-fp8 gpu=H100")
+            assert ack.status == 200
+            assert ack.seconds < 0.5
+            assert ack.body["text"] == "Working it out…"
+            await asyncio.sleep(2.0)
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "562,736" in words(shown[0])
+
+
+async def test_a_slash_command_is_acknowledged_within_half_a_second_while_a_large_log_is_read(world: World) -> None:
+    async with world.bot():
+        log = world.ann.file("server.log", ("INFO 11-30 04:10:02 [x.py:1] nothing of interest here\n" * 370_000 + CRASH).encode())
+        assert len(log.data) > 19_000_000
+        sent = asyncio.create_task(world.ann.mention(world.channel, "please", files=[log]))
+        seconds = []
+        for _ in range(5):
+            ack = await world.bob.slash(world.channel, "help")
+            seconds.append(ack.seconds)
+            await asyncio.sleep(0.3)
+        ts = await sent
+        await world.until(lambda: world.answers(world.channel, ts), 60)
+        assert max(seconds) < 0.5, seconds
+
+
+async def test_a_click_under_a_locked_database_fails_visibly(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.quiet()
+        async with locked(world):
+            ack = await world.ann.click(world.channel, answer, "fixed")
+            assert ack.status != 200, "Slack shows that the click failed"
+            shown = await world.until(lambda: world.ann.sees(world.channel))
+            assert "could not be kept" in words(shown[-1])
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert [trial.result for trial in incident.trials] == [None]
+
+
+async def test_a_submission_under_a_locked_database_says_so_in_the_form(world: World) -> None:
+    async with world.bot():
+        await world.ann.global_shortcut()
+        view = await world.until(lambda: world.ann.view() if world.slack.views else None)
+        async with locked(world):
+            ack = await world.ann.submit(view, {"text": CRASH})
+        assert ack.seconds < 3.0
+        assert "could not be kept" in ack.body["errors"]["log"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [("ratelimited", 1), ("status", 500), ("status", 503), ("error", "invalid_blocks"), ("error", "msg_blocks_too_long"), ("drop", None)],
+)
+@pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
+async def test_an_answer_arrives_once_whatever_slack_does_first(world: World, method: str, fault: tuple[str, object]) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, NO_RANK)
+        if method == "chat.update":
+            await world.answer(world.channel, ts)
+            await world.quiet()
+            world.slack.fault(method, fault[0], value=fault[1])
+            await world.ann.say(world.channel, "rank 3", thread=ts)
+            await world.answer(world.channel, ts, lambda said: "Rank 3 ran out" in said)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
+@pytest.mark.parametrize(
+    "fault", [("ratelimited", 1), ("status", 500), ("error", "invalid_blocks"), ("error", "msg_blocks_too_long"), ("drop", None)]
+)
+async def test_the_first_answer_is_posted_once_whatever_slack_does_first(world: World, fault: tuple[str, object]) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", fault[0], value=fault[1])
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+        assert "--gpu-memory-utilization 0.85" in words(answer)
+        assert answer["text"]
+
+
+async def test_the_wait_that_slack_asks_for_is_kept(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "ratelimited", value=2)
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        first, second = world.slack.called("chat.postMessage")
+        assert second.at - first.at >= 2.0
+
+
+async def test_a_layout_refused_twice_still_leaves_a_plain_answer(world: World) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "error", times=2, value="invalid_blocks")
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        assert "Suggested change: lower --gpu-memory-utilization to 0.85" in answer["text"]
+
+
+async def test_slack_away_for_a_while_delays_the_answer_only(world: World) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "status", times=3, value=502)
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.until(lambda: world.answers(world.channel, ts), 30)
+        await world.quiet(30)
+        assert len(world.answers(world.channel)) == 1
+
+
+async def test_work_in_one_thread_is_done_in_order(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, NO_RANK)
+        for number in range(1, 6):
+            await world.bob.say(world.channel, f"rank {number}", thread=ts)
+        await world.quiet()
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert [c.text for c in incident.contributions][1:] == [f"rank={number}" for number in range(1, 6)]
+
+
+async def test_a_failure_that_repeats_is_said_in_the_end_and_the_thread_goes_on(http_world: World) -> None:
+    world = http_world
+    failures = []
+
+    async def broken(*given: object, **more: object) -> object:
+        failures.append(1)
+        raise RuntimeError("hf_QWERTYuiopASDFghjklZXCVbnm123456 must not be said")
+
+    from bot.slack import workers
+
+    usual = workers.TRIES
+    workers.TRIES = 2
+    try:
+        async with world.bot(asks=asks(diagnose=broken)):
+            await world.ann.mention(world.channel, CRASH)
+            shown = await world.until(lambda: world.ann.sees(world.channel), 15)
+            assert "could not be worked on (RuntimeError" in shown[0]["text"]
+            assert "hf_" not in words(shown[0])
+            assert len(failures) == 2
+    finally:
+        workers.TRIES = usual
+
+
+async def test_a_connection_that_slack_takes_back_is_made_again(http_world: World) -> None:
+    world = http_world
+    world.slack.transport = "socket"
+    async with world.bot():
+        await world.slack.disconnect()
+        await world.slack.connected()
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)

@@ -1,0 +1,196 @@
+"""Who sees what: teams, private channels, direct messages, foreign members; and what never leaves."""
+
+import logging
+
+import pytest
+
+from tests.fakeslack import Person
+from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS
+from tests.slack.world import World, words
+
+
+async def _incident(world: World, channel: object, text: str = CRASH) -> str:
+    ts = await world.ann.mention(channel, text)  # type: ignore[arg-type]
+    await world.answer(channel, ts)  # type: ignore[arg-type]
+    await world.quiet()
+    return ts
+
+
+async def _asks(world: World, person: Person, text: str) -> str:
+    before = len(person.sees(world.channel))
+    await person.slash(world.channel, text)
+    shown = await world.until(lambda: person.sees(world.channel)[before:], what=text)
+    return words(shown[-1])
+
+
+@pytest.mark.parametrize("verb", ["history", "show D-0001", "stats", "forget D-0001", "outcome D-0001 fixed"])
+async def test_a_private_channels_incident_is_not_there_for_others(world: World, verb: str) -> None:
+    async with world.bot():
+        await _incident(world, world.private)
+        said = await _asks(world, world.bob, verb)
+        assert "Rank 3" not in said
+        assert "Qwen" not in said
+        assert "D-0001" not in said or "no incident D-0001" in said
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert not kept.erased
+        assert kept.trials[0].result is None
+        if verb == "history":
+            assert "0 incidents" in said, "not even counted"
+        assert "D-0001" in await _asks(world, world.ann, "show D-0001"), "its member sees it"
+
+
+async def test_a_direct_message_is_seen_by_its_person_only(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.dm(CRASH)
+        await world.answer(world.slack.direct(world.team, world.ann.id), ts)
+        await world.quiet()
+        assert "0 incidents" in await _asks(world, world.bob, "history")
+        assert "1 incident" in await _asks(world, world.ann, "history")
+
+
+async def test_a_person_who_left_the_private_channel_sees_its_incidents_no_longer(world: World) -> None:
+    async with world.bot() as door:
+        await _incident(world, world.private)
+        assert "1 incident" in await _asks(world, world.ann, "history")
+        world.private.members.remove(world.ann.id)
+        door.room.visibility._seen.clear()  # a minute later
+        assert "0 incidents" in await _asks(world, world.ann, "history")
+
+
+async def test_without_the_scope_for_membership_private_incidents_stay_hidden_and_it_says_so(world: World) -> None:
+    world.team.scopes -= {"groups:read"}
+    world.expected_refusals = {"missing_scope"}
+    async with world.bot():
+        await _incident(world, world.private)
+        said = await _asks(world, world.ann, "history")
+        assert "0 incidents" in said
+        assert "private incidents hidden" in said
+
+
+async def test_a_foreign_member_of_a_shared_channel_sees_that_channel_only(world: World) -> None:
+    stranger = Person(world.slack, world.team, "eve", home="TFOREIGN")
+    shared = world.slack.channel(world.team, "shared", members=[world.ann.id, stranger.id])
+    async with world.bot():
+        await _incident(world, world.channel)
+        await _incident(world, shared)
+        await stranger.mention(shared, "history")
+        await world.quiet()
+        said = words(stranger.sees(shared)[-1])
+        assert "D-0002" in said
+        assert "D-0001" not in said
+
+
+async def test_another_team_reads_nothing_of_ours(world: World) -> None:
+    async with world.bot():
+        await _incident(world, world.channel)
+        for other in ("TOTHER", "", "local"):
+            assert await world.store.load(other, "D-0001") is None
+
+
+async def test_a_click_twice_counts_once(world: World) -> None:
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await world.ann.click(world.channel, answer, "fixed")
+        await world.bob.click(world.channel, answer, "fixed")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [(trial.result, trial.by) for trial in kept.trials] == [("fixed", world.ann.id)]
+        assert sum(c.kind == "outcome" for c in kept.contributions) == 1
+
+
+async def test_same_error_clicked_twice_refutes_one_change_only(world: World) -> None:
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await world.ann.click(world.channel, answer, "same")
+        await world.ann.click(world.channel, answer, "same")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [trial.result for trial in kept.trials] == ["same", None]
+
+
+async def test_a_stranger_to_the_private_channel_settles_nothing(world: World) -> None:
+    async with world.bot():
+        ts = await _incident(world, world.private)
+        answer = world.answers(world.private, ts)[0]
+        await world.bob.click(world.private, answer, "fixed")
+        await world.until(lambda: world.bob.sees(world.private))
+        assert "not a member" in words(world.bob.sees(world.private)[-1])
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert kept.trials[0].result is None
+
+
+async def test_a_click_from_another_team_settles_nothing(world: World) -> None:
+    stranger = Person(world.slack, world.team, "eve", home="TFOREIGN")
+    world.channel.members.add(stranger.id)
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await stranger.click(world.channel, answer, "fixed", team="TFOREIGN")
+        await stranger.click(world.channel, answer, "fixed")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert kept.trials[0].result is None
+
+
+async def test_a_click_after_the_evidence_was_erased_is_still_recorded(world: World) -> None:
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await _asks(world, world.ann, "forget D-0001")
+        await world.quiet()
+        await world.ann.click(world.channel, answer, "fixed")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert kept.trials[0].result == "fixed"
+        assert "Tried to allocate" not in words(world.answers(world.channel, ts)[0])
+
+
+async def test_a_click_on_what_is_not_known_is_answered(world: World) -> None:
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await world.ann.click(world.channel, answer, "fixed", value="D-0999 1")
+        await world.until(lambda: world.ann.sees(world.channel))
+        assert "D-0999 is not known here" in words(world.ann.sees(world.channel)[-1])
+
+
+async def test_planted_secrets_never_leave(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="bot")
+    async with world.bot():
+        text = SECRETS + CRASH
+        log = world.ann.file(f"{PLANTED[0]}.log", text.encode())
+        ts = await world.ann.mention(world.channel, text, files=[log])
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        await world.ann.say(world.channel, text + "again", thread=ts)
+        await world.quiet()
+        await world.ann.edit(world.channel, ts, f"<@{world.team.bot_user}> {text} edited")
+        await world.ann.slash(world.channel, f"size {PLANTED[0]} gpu=H100")
+        await world.ann.slash(world.channel, f"history {PLANTED[0]}")
+        await world.ann.click(world.channel, world.answers(world.channel, ts)[0], "evidence")
+        await world.ann.global_shortcut()
+        view = await world.until(lambda: world.ann.view() if world.slack.views else None)
+        await world.ann.submit(view, {"text": text})
+        await world.quiet()
+    kept = b"".join(path.read_bytes() for path in world.folder.iterdir())
+    for secret in (*PLANTED, world.team.token, world.slack.signing_secret, world.slack.app_token):
+        assert secret.encode() not in kept
+        assert secret not in world.slack.everything_said()
+        assert secret not in caplog.text
+
+
+async def test_a_deleted_workspace_takes_its_evidence_along(world: World) -> None:
+    async with world.bot():
+        await _incident(world, world.channel, NO_RANK)
+        await world.slack.emit(world.team, {"type": "app_uninstalled"})
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is None or kept.erased

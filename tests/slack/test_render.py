@@ -1,0 +1,222 @@
+"""Any text through every renderer stays within Slack's limits, has a text, and holds nothing that Slack would act on."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.slack.outbox import as_sent
+from bot.slack.render.blocks import plainly
+from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.escape import as_typed, cut
+from bot.slack.render.explanation import explanation_message
+from bot.slack.render.forms import log_form, notice_view, sizing_form, sizing_view
+from bot.slack.render.history import history_message, stats_message
+from bot.slack.render.home import home_view
+from bot.slack.render.sizing import sizing_message
+from tests.fakeslack.blocks import MESSAGE, MESSAGE_CHARACTERS, characters, problems, view_problems
+from tests.slack.material import SIZING, budget, certain, unsure
+
+EXPECTED = Path(__file__).parent / "expected"
+LIVE = re.compile(r"<[!@#]|<(?:https?|mailto):|<[^>]*\|")
+NASTY = [
+    "<!channel>", "<!here|here>", "<@U0001>", "<#C0001|general>", "<https://evil.example|click>", "```", "`*_~", "&lt;!channel&gt;", "\u202egnp.exe", "\u200b",
+    "\x00\x1b[31m", "@everyone", "", " ", "\n" * 50, "A" * 20_000, "é" * 9_000, "\U0001f4a5" * 4_000, "a & b < c > d" * 400, "\ud800",
+]  # fmt: skip
+ANY = st.one_of(st.sampled_from(NASTY), st.text(max_size=400), st.text(min_size=1, max_size=30).map(lambda s: s * 300))
+FREE = {
+    "text",
+    "because",
+    "costs",
+    "disproved_by",
+    "command",
+    "summary",
+    "model",
+    "how",
+    "label",
+    "rule",
+    "value",
+    "flag",
+    "title",
+    "why",
+    "excerpt",
+    "query",
+}
+
+
+def filled(node: Any, words: Any) -> Any:
+    """The document with foreign text in every place that can hold some."""
+    if isinstance(node, dict):
+        return {key: (next(words) if key in FREE and isinstance(value, str) else filled(value, words)) for key, value in node.items()}
+    if isinstance(node, list):
+        return [filled(child, words) for child in node]
+    return node
+
+
+def sound(blocks: list[dict[str, Any]], text: str) -> None:
+    blocks, text = as_sent(blocks, text)
+    for shown in (blocks, plainly(blocks)):
+        assert problems(shown, MESSAGE) == []
+        assert characters(shown) <= MESSAGE_CHARACTERS
+        json.dumps(shown).encode()
+    assert text.strip()
+    assert len(text.encode()) <= 4_000
+    assert not LIVE.search(text)
+    assert not any(LIVE.search(said) for said in mrkdwn(blocks))
+
+
+def mrkdwn(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        return [node["text"]] if node.get("type") == "mrkdwn" else [text for child in node.values() for text in mrkdwn(child)]
+    return [text for child in node for text in mrkdwn(child)] if isinstance(node, list) else []
+
+
+def row(**other: Any) -> dict[str, Any]:
+    usual = {
+        "id": "D-0001",
+        "at": "2026-11-30T04:10:31+00:00",
+        "verdict": "certain",
+        "phase": "graph_capture",
+        "rank": 3,
+        "engine": "vllm",
+        "engine_version": "0.11.0",
+    }
+    usual |= {
+        "model": "Qwen/Qwen3-32B",
+        "gpu": "H100-80GB",
+        "gpu_count": 4,
+        "tp": 4,
+        "flag": "--gpu-memory-utilization",
+        "direction": "lower",
+        "value": "0.85",
+    }
+    return {**usual, "outcome": "fixed", "excerpt": "CUDA out of memory", "channel": "C1", "thread": "1.1", "erased": False, **other}
+
+
+def history(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    counts = {"phase": {"graph_capture": 2}, "model": {"Qwen/Qwen3-32B": 2}, "gpu": {"H100-80GB": 2}, "outcome": {"fixed": 1, "open": 1}}
+    return {
+        "schema": "oombot.history/1",
+        "query": "",
+        "count": len(rows),
+        "count_text": str(len(rows)),
+        "rows": rows,
+        "counts": counts,
+        "ignored": [],
+    }
+
+
+STATS: dict[str, Any] = {
+    "schema": "oombot.stats/1", "since": None, "incidents": 3, "mean_seconds_to_outcome": 7_200.0, "outcomes": {"fixed": 2, "open": 1},
+    "phases": [{"phase": "graph_capture", "count": 3, "fixed": 2, "mean_seconds_to_outcome": 7_200.0}],
+    "changes": [{"phase": "graph_capture", "remedy": "x", "flag": "--gpu-memory-utilization", "direction": "lower", "tried": 3, "fixed": 2, "moved": 0, "same": 1, "wrong": 0, "other": 0}],
+    "wrong_rules": [{"rule": "frame.warm-up", "count": 1}], "models": [], "gpus": [],
+}  # fmt: skip
+TRIALS = [{"number": 1, "change": certain()["recommendation"], "outcome": "same", "note": None, "by": "U0001", "at": "2026-11-30T04:12:00+00:00"},
+          {"number": 2, "change": certain()["alternatives"][0], "outcome": None, "note": None, "by": None, "at": None}]  # fmt: skip
+EXPLANATION = {
+    "title": "FP8 KV",
+    "paragraphs": ["text", "more"],
+    "numbers": [{"label": "label", "value": "1"}],
+    "topics": [{"id": "kv", "title": "title"}],
+}
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+@given(st.lists(ANY, min_size=12, max_size=12))
+def test_any_text_through_every_renderer_is_sound(texts: list[str]) -> None:
+    def forever() -> Any:
+        while True:
+            yield from texts
+
+    words = forever()
+    for document in (certain(), unsure(), {**certain(), "budgets": [budget(n, weights_bytes=n, kv_cache_bytes=n) for n in range(30)]}):
+        changed = filled(document, words) | {"id": "D-0001", "notes": texts[:3], "also_failed": texts[:9]}
+        sound(*diagnosis_message(changed))
+        sound(*diagnosis_message(changed, filled(TRIALS, words), texts[0]))
+    sound(*sizing_message(filled(SIZING, words) | {"assumptions": texts, "corrections": texts}, texts[1]))
+    sound(*history_message(history([filled(row(), words)] * 50) | {"query": texts[2], "ignored": texts}, complete=False))
+    sound(*stats_message(filled(STATS, words)))
+    sound(*explanation_message(filled(EXPLANATION, words)))
+    sound([], texts[3])
+    home = home_view(
+        history([filled(row(), words)] * 50),
+        history([filled(row(), words)] * 50),
+        filled(STATS, words),
+        {"model": texts[4]},
+        complete=False,
+    )
+    for view in (home, sizing_form("", texts[5]), log_form(""), notice_view(texts[6]), sizing_view(filled(SIZING, words), texts[7])):
+        assert view_problems(view) == []
+
+
+def test_a_message_that_grew_too_long_keeps_its_verdict_and_its_buttons_and_says_that_it_was_shortened() -> None:
+    long = certain() | {"id": "D-0001", "notes": ["x" * 3_000] * 3}
+    long["recommendation"] = {
+        **long["recommendation"],
+        "because": "y" * 5_000,
+        "command": "z" * 9_000,
+        "costs": "c" * 900,
+        "disproved_by": "d" * 900,
+    }
+    long["budgets"] = [budget(n, weights_bytes=1, label="L" * 400, engine_label="E" * 900) for n in range(8)]
+    blocks, text = diagnosis_message(long)
+    sound(blocks, text)
+    assert blocks[0]["type"] == "header"
+    assert [block["type"] for block in blocks[-2:]] == ["actions", "actions"]
+    assert "Shortened" in json.dumps(blocks)
+
+
+def test_slacks_own_escapes_are_undone_once() -> None:
+    assert as_typed("a &lt;b&gt; &amp;amp; c") == "a <b> &amp; c"
+    assert as_typed("see <http://vllm.ai|vllm.ai> and <https://x.example/y>") == "see vllm.ai and https://x.example/y"
+    assert as_typed("<@U1|ann> <#C1|gpu-help> <!here>") == "@ann #gpu-help @here"
+
+
+def test_a_cut_text_ends_at_a_word_and_within_the_limit() -> None:
+    assert cut("short", 10) == "short"
+    assert cut("one two three four", 15) == "one two three…"
+    assert len(cut("x" * 100, 10)) == 10
+
+
+def test_four_buttons_at_most_stand_in_a_row_and_each_has_a_label() -> None:
+    for trials in ([], TRIALS, [{**TRIALS[0], "outcome": "fixed"}]):
+        blocks, _ = diagnosis_message(certain() | {"id": "D-0001"}, trials)
+        for block in blocks:
+            if block["type"] == "actions":
+                assert len(block["elements"]) <= 4
+                assert all(element["accessibility_label"] for element in block["elements"] if element["type"] == "button")
+
+
+SHOWN = {
+    "diagnosis": lambda: as_sent(*diagnosis_message(certain() | {"id": "D-0187"})),
+    "diagnosis_after_same_error": lambda: as_sent(
+        *diagnosis_message(certain() | {"id": "D-0187", "recommendation": certain()["alternatives"][0]}, TRIALS)
+    ),
+    "question": lambda: as_sent(*diagnosis_message(unsure() | {"id": "D-0188"})),
+    "sizing": lambda: as_sent(*sizing_message(SIZING, "llama-70b-fp8 gpu=H100 tp=4 ctx=131072")),
+    "history": lambda: as_sent(*history_message(history([row(), row(id="D-0002", outcome=None)]), complete=True)),
+    "home": lambda: home_view(
+        history([row(), row(id="D-0002", outcome=None)]), history([row(), row(id="D-0002", outcome=None)]), STATS, {}, complete=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_people_see_is_as_it_was_last_looked_at(name: str) -> None:
+    """The Block Kit JSON in expected/ is for eyes too: OOMBOT_SAVE_SCREENS=1 writes it anew."""
+    shown = SHOWN[name]()
+    made = shown if isinstance(shown, dict) else {"text": shown[1], "blocks": shown[0]}
+    path = EXPECTED / f"{name}.json"
+    if os.environ.get("OOMBOT_SAVE_SCREENS"):
+        path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == made
