@@ -54,7 +54,7 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
         architecture=architecture,
         layers=layers,
         heads=config.need("heads"),
-        hidden=config.need("hidden"),
+        hidden=config.count("hidden"),
         vocab=config.get("vocab") or 0,
         max_positions=config.positions(),
         dtype=config.dtype(),
@@ -119,7 +119,7 @@ def _cache(config: Config, said: Mapping[str, Any]) -> Cache:
 def _value(config: Config, key: str, value: Any) -> Any:
     if key == "element" or not isinstance(value, str):
         return value
-    return config.get(value) if key in OPTIONAL else config.need(value)
+    return config.get(value) if key in OPTIONAL else config.count(value)
 
 
 __all__ = ["Missing", "UnknownArchitecture", "read_shape", "resolve"]

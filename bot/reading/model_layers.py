@@ -7,6 +7,9 @@ from bot.domain.shape import Cache, Heads
 from bot.reading.model_numbers import Config, Missing
 from bot.rulebook.models import Family, LayerRule
 
+MOST_LAYERS = 10_000
+"""More than any model has; a larger number is a slip, and a list of as many layers would fill the memory."""
+
 
 def layer_rule(config: Config, family: Family) -> LayerRule:
     """The first rule of the family that applies. Raises Missing when none does."""
@@ -44,6 +47,9 @@ def _holds(config: Config, name: str, wanted: Any) -> bool:
 
 def layer_kinds(rule: LayerRule, config: Config) -> list[str]:
     """The kind of every layer by that rule. Raises Missing for a layer that it does not know."""
+    count = config.get("layers")
+    if count is not None and not 0 < count <= MOST_LAYERS:
+        raise Missing(f"config.json of {config.architecture} says {count} layers; 1 to {MOST_LAYERS:,} can be planned")
     kinds = READERS[rule.reader](rule, config)
     return [*kinds[:-1], rule.last] if rule.last else kinds
 
@@ -102,4 +108,4 @@ def _block_caches(config: Config, attention: Mapping[str, Any]) -> tuple[Cache, 
     shared_by = attention.get("n_heads_in_group")
     if not shared_by:
         raise Missing(f"config.json of {config.architecture} has an attention block without n_heads_in_group")
-    return (Heads(config.need("heads") // shared_by, config.need("head_dim"), config.need("head_dim")),)
+    return (Heads(config.count("heads") // shared_by, config.need("head_dim"), config.need("head_dim")),)

@@ -43,6 +43,13 @@ class Config:
             raise Missing(f"config.json of {self.architecture} does not say its {name.replace('_', ' ')}: none of {looked} is there")
         return value
 
+    def count(self, name: str) -> int:
+        """The same, or Missing when it is not at least 1."""
+        value = self.need(name)
+        if value < 1:
+            raise Missing(f"config.json of {self.architecture} says {value} for its {name.replace('_', ' ')}; it must be at least 1")
+        return value
+
     def word(self, word: Word) -> str | None:
         """A text value, or its default."""
         value = self.raw(word.key) if word.key else None

@@ -94,6 +94,11 @@ def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
         raise Refused(str(error), by="engine") from error
     except (Missing, UnknownArchitecture, UnknownVersion) as error:
         raise Refused(str(error)) from error
+    except Refused:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        # a person's config.json may hold anything anywhere
+        raise Refused(f"config.json or the question has a value of the wrong kind ({type(error).__name__}: {error})") from error
 
 
 def _answer(asked: Asked, measured: Measured | None) -> Answer:

@@ -21,6 +21,8 @@ from bot.usecases.size_values import Refused, flag, integer, per_rank, positive,
 __all__ = ["Asked", "Refused", "SizingRules", "flag", "integer", "load_sizing", "per_rank", "read_question"]
 
 SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size")
+MOST_RANKS = 4096
+"""More than any deployment has; a larger number is a slip, and a plan for each of its ranks would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +66,7 @@ class Asked:
 def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     """The typed question. Raises Refused, or an error of reading that names what is missing."""
     shape = _shape(rules, question)
-    grid = Grid(*(positive(question, name) for name in SIZES))
+    grid = _grid(question)
     gpu, total = _device(rules, question)
     engine = _engine(rules, question, gpu, total)
     tokens, requests = batch(question, engine, model_length(question, shape))
@@ -88,6 +90,13 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     )
 
 
+def _grid(question: Mapping[str, Any]) -> Grid:
+    grid = Grid(*(positive(question, name) for name in SIZES))
+    if max(grid.ranks, grid.dp, grid.dcp) > MOST_RANKS:
+        raise Refused(f"{grid.tp} tensor x {grid.pp} pipeline ranks, {grid.dp} replicas: at most {MOST_RANKS:,} of each can be planned")
+    return grid
+
+
 def _shape(rules: SizingRules, question: Mapping[str, Any]) -> ModelShape:
     config = question.get("config")
     if not isinstance(config, Mapping):
@@ -103,6 +112,8 @@ def _engine(rules: SizingRules, question: Mapping[str, Any], gpu: GpuSpec | None
 
 def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | None, int | None]:
     total, name = integer(question, "gpu_memory_bytes"), question.get("gpu")
+    if total is not None and total < 1:
+        raise Refused(f"gpu_memory_bytes is {total}; it must be at least 1")
     if not name:
         return None, total
     spec = rules.gpus.decide(str(name), total)

@@ -1,6 +1,7 @@
 """Single values of a sizing question, checked; every error names the value and what it must be."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 
@@ -59,8 +60,9 @@ def per_rank(question: Mapping[str, Any], name: str, ranks: int) -> Sequence[int
 
 def _figure(name: str, value: Any) -> float:
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise Refused(f"{name} is {value!r}; it must be a number") from None
+        figure = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        figure = float("nan")
+    if not isfinite(figure):
+        raise Refused(f"{name} is {value!r}; it must be a number")
+    return figure

@@ -41,6 +41,17 @@ def test_a_missing_field_that_decides_is_named() -> None:
         read("LlamaForCausalLM", **{k: v for k, v in DENSE.items() if k != "num_hidden_layers"})
 
 
+@pytest.mark.parametrize("layers", [0, -4, 10**12])
+def test_a_number_of_layers_that_no_model_has_is_refused(layers: int) -> None:
+    with pytest.raises(Missing, match=rf"config\.json of LlamaForCausalLM says {layers} layers; 1 to 10,000 can be planned"):
+        read("LlamaForCausalLM", **{**DENSE, "num_hidden_layers": layers})
+
+
+def test_no_kv_heads_at_all_are_a_slip() -> None:
+    with pytest.raises(Missing, match=r"says 0 for its kv heads; it must be at least 1"):
+        read("LlamaForCausalLM", **{**DENSE, "num_key_value_heads": 0})
+
+
 def test_a_layer_of_a_strange_kind_is_named() -> None:
     with pytest.raises(Missing, match="has a layer 'quantum_attention' in layer_types"):
         read("Gemma3ForCausalLM", **DENSE, layer_types=["quantum_attention"] * 4)

@@ -205,6 +205,27 @@ def test_a_batch_answers_every_line_and_goes_on_after_a_bad_one(rules: SizingRul
     assert told[1]["error"].startswith("line 2 is not JSON")
 
 
+SLIPS: dict[str, Any] = {
+    "a length in words": {"max_model_len": {"tokens": 8}},
+    "no memory": {"gpu_memory_bytes": -1},
+    "endless memory": {"gpu_memory_bytes": float("inf")},
+    "a billion ranks": {"tensor_parallel_size": 10**9},
+    "a billion stages": {"pipeline_parallel_size": 10**9},
+    "layers without number": {"config": {**EIGHTY_LAYERS, "num_hidden_layers": 10**12}},
+    "layers that are no list": {"config": {**EIGHTY_LAYERS, "architectures": ["Gemma3ForCausalLM"], "layer_types": 7}},
+    "rope in words": {"config": {**EIGHTY_LAYERS, "rope_scaling": {"type": ["yarn"], "factor": 2}}},
+    "quantization as a number": {"config": {**EIGHTY_LAYERS, "quantization_config": 1.5}},
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_anywhere_costs_that_line_only(rules: SizingRules, slip: str) -> None:
+    told = list(size_batch(rules, [json.dumps({**ARTICLE, "id": slip, **SLIPS[slip]}), json.dumps({**ARTICLE, "id": "next"})]))
+    assert told[0]["id"] == slip
+    assert told[0]["refused_by"] in {"oombot", "engine"}
+    assert told[1]["kv"]["num_blocks"] == 35_171
+
+
 def test_a_bare_infinity_in_a_config_is_read(rules: SizingRules) -> None:
     line = json.dumps({**ARTICLE, "id": 1, "config": {**EIGHTY_LAYERS, "time_step_limit": [0.0, float("inf")]}})
     assert "Infinity" in line
