@@ -1,17 +1,43 @@
 """Engine arguments wherever they stand: a command, YAML, an args dump, a config dump, Python, prose."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
+
+import ahocorasick_rs
 
 from bot.domain.deployment import Setting
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
+from bot.reading.manifests import argument_texts
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
-_VALUE = r"""(?P<value>'[^'\n]*'|"(?:[^"\\\n]|\\.)*"|\{[^\n]*?\}(?=['"]?\s*(?:,|$|-|\\|\}))|\[[^\]\n]*\]|[^\s'",;)}\]\\]+)"""
+_VALUE = (
+    r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|[^\s'",;)}\]\\]{1,400})"""
+)
 _FALSE = {"false", "none", "null", "no"}
+_TRUTH = {*_FALSE, "true", "yes", "0", "1"}
+_GROUPED = r"(?:(?:compilation[-_]config|cc|speculative[-_]config|kv[-_]cache[-_]config|O)\.)?"
+_INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "num_speculative_tokens"})
+"""What is read inside a JSON value; other keys there belong to a draft model or a connector."""
+_MORE = re.compile(r"\s*`?\s*(?:,?\s*(?:and|or|then|to|vs\.?)\s|,|/|→|->|=>)\s*`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
+_RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
+_UTILIZATION = re.compile(
+    r"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?(?P<value>0?\.\d{1,3})(?![\w%.])"
+)
+_LENGTH = re.compile(r"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?(?P<value>\d[\d,]{2,8}|\d{1,4}[kK])(?![\w%.])")
+FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
+LONGEST = 40_000
+
+
+class Found(NamedTuple):
+    """An argument and its value. `trust`: a flag beats a dump of resolved arguments, that a key elsewhere, that prose."""
+
+    rule: ArgumentRule
+    value: Setting
+    trust: int
 
 
 class ArgumentReader:
@@ -20,45 +46,104 @@ class ArgumentReader:
     def __init__(self, book: Rulebook) -> None:
         self._by_name: dict[str, ArgumentRule] = {}
         for rule in book.arguments:
-            for spelling in (rule.name, *rule.flags, *rule.keys):
+            for spelling in (rule.name, *rule.flags, *rule.keys, _camel(rule.name)):
                 self._by_name[_plain(spelling)] = rule
         # a flag of one engine may be a key of another: --max-seq-len is TensorRT-LLM's, max_seq_len= stands in vLLM's config line
-        self._by_key = {_plain(key): rule for rule in book.arguments for key in (rule.name, *rule.keys)}
-        shouted = {s for rule in book.arguments for s in (rule.name, *rule.keys) if s.isupper()}  # environment variables
-        names = sorted({re.escape(n).replace("_", "[-_]") for n in (*self._by_name, *shouted)}, key=len, reverse=True)
+        self._by_key = {_plain(key): rule for rule in book.arguments for key in (rule.name, *rule.keys, _camel(rule.name))}
+        self._rules = {rule.name: rule for rule in book.arguments}
+        spellings = {s for rule in book.arguments for s in (rule.name, *rule.keys) if s.isupper()}  # environment variables
+        spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
+        names = sorted({re.escape(n).replace("_", "[-_]") for n in spellings}, key=len, reverse=True)
         alternatives = "|".join(names) or "(?!)"
-        # a flag may stand before a space; a key needs = or :
+        self._anchors = ahocorasick_rs.AhoCorasick(sorted(_anchors(spellings)))
+        # a flag may stand before a space or, in a list, before a comma; a key needs = or :
         self._pattern = re.compile(
-            rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?(?:{alternatives}))(?![\w-])(?:(?:=|\s+(?!-[a-zA-Z-]))\s*{_VALUE})?"
-            rf"|(?<![\w.-])['\"]?(?P<key>{alternatives})['\"]?\s*(?:=(?!=)|:(?!/))\s*{_VALUE.replace('value', 'keyed')})"
+            rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
+            rf"(?:`?\*{{0,2}}(?:=|['\"]?\s*,\s*(?=['\"])|\s*\|\s*|:\s+|\s+)(?!['\"]?--?[a-zA-Z])\s*`?{_VALUE})?"
+            rf"|(?:(?<![\w.-])|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?\s*(?:=(?!=)|:(?!/))\s*`?{_VALUE.replace('value', 'keyed')})"
         )
 
-    def read(self, line: LogLine) -> Iterable[tuple[ArgumentRule, Setting, bool]]:
-        """(rule, value, whether it stood as a command-line flag) for each argument on the line."""
-        text = line.text
-        if "=" not in text and ":" not in text and "--" not in text and " -" not in text:
+    def read(self, line: LogLine, text: str) -> Iterator[Found]:
+        """Each argument on the line; `text` is the line's, completed from the lines after it."""
+        if len(text) > LONGEST:
             return
-        for match in self._pattern.finditer(text):
+        if self._anchors.find_matches_as_indexes(text):
+            yield from self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, line.level is None)
+        if line.level is None and not line.speaker.pid:
+            yield from self._said(text)
+
+    def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
+        at = 0
+        while (match := self._pattern.search(text, at)) is not None:
+            at = max(match.end(), match.start() + 1)
             if match["flag"]:
-                yield from self._flag(match["flag"], match["value"])
-            elif match["keyed"] is not None:
+                rule, found = self._flag(match["flag"], match["value"])
+                if rule is not None and rule.kind == "bool" and match["value"] and match["value"].strip("'\"").lower() not in _TRUTH:
+                    at = match.end("flag")  # what follows is no value of it
+                given, trusted = match["value"], FLAG
+            else:
                 key = _plain(match["key"])
                 rule = self._by_key.get(key) or self._by_name[key]
-                value = _typed(rule, match["keyed"])
-                if value is not None:
-                    yield rule, value, False
+                found, given, trusted = _typed(rule, match["keyed"]), match["keyed"], trust
+            if rule is None:
+                continue
+            if found is not None:
+                yield Found(rule, found, trusted)
+            if given and "{" in given[:2]:
+                yield from self._inside(given, trusted)
+            if prose and found is not None and rule.kind in ("int", "float"):
+                yield from self._more(rule, text, match.end(), trusted)
 
-    def _flag(self, flag: str, text: str | None) -> Iterable[tuple[ArgumentRule, Setting, bool]]:
-        name = _plain(flag.lstrip("-"))
+    def _flag(self, flag: str, text: str | None) -> tuple[ArgumentRule | None, Setting | None]:
+        name = _plain(re.sub(rf"^--?{_GROUPED}", "", flag))
         negated = name.startswith("no_") and name not in self._by_name
         name = name.removeprefix("no_") if negated else name
         rule = self._by_name.get(name) or self._by_name.get(re.sub(r"^vllm[_.]", "", name))
         if rule is None:
-            return
+            return None, None
         if rule.kind == "bool":
-            yield rule, not negated if text is None or text.lower() not in _FALSE else negated, True
-        elif text is not None and (value := _typed(rule, text)) is not None:
-            yield rule, value, True
+            return rule, not negated if text is None or text.strip("'\"").lower() not in _FALSE else negated
+        return rule, None if text is None else _typed(rule, text)
+
+    def _inside(self, given: str, trust: int) -> Iterator[Found]:
+        for match in self._pattern.finditer(given.strip("'\"").replace('\\"', '"')[1:]):
+            rule = self._by_key.get(_plain(match["key"])) if match["key"] else None
+            if rule is not None and rule.name in _INSIDE and (value := _typed(rule, match["keyed"])) is not None:
+                yield Found(rule, value, trust)
+
+    def _more(self, rule: ArgumentRule, text: str, at: int, trust: int) -> Iterator[Found]:
+        """Further values in a sentence: `0.9, 0.92 and 0.95`."""
+        while (match := _MORE.match(text, at)) is not None:
+            value = _typed(rule, match["more"])
+            if not isinstance(value, int | float) or (rule.kind == "float" and value > 1) or (rule.kind == "int" and value < 256):
+                return
+            yield Found(rule, value, trust)
+            at = match.end()
+
+    def _said(self, text: str) -> Iterator[Found]:
+        """Prose that names a figure without the argument's spelling."""
+        for name, pattern, mark in (("gpu_memory_utilization", _UTILIZATION, "til"), ("max_model_len", _LENGTH, "len")):
+            if mark in text and name in self._rules:
+                for match in pattern.finditer(text):
+                    if (value := _typed(self._rules[name], match["value"])) is not None:
+                        yield Found(self._rules[name], value, PROSE)
+                        yield from self._more(self._rules[name], text, match.end(), PROSE)
+
+
+def _anchors(spellings: Iterable[str]) -> Iterator[str]:
+    """Plain texts, one of which stands in every line that gives an argument."""
+    for name in spellings:
+        for form in {name, name.replace("_", "-"), name.replace("-", "_")}:
+            yield f"-{form}"
+            yield f".{form}"
+            if len(form) > 2:
+                yield from (form + mark for mark in "=:'\"` ")
+
+
+def _camel(name: str) -> str:
+    """maxModelLen, as Helm charts spell it."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest) if name.islower() else name
 
 
 def _plain(name: str) -> str:
@@ -66,20 +151,21 @@ def _plain(name: str) -> str:
 
 
 def _typed(rule: ArgumentRule, text: str) -> Setting | None:
-    text = text.strip().strip("'\"`").rstrip("\\").rstrip(".:")
-    if text in ("", "None", "null", "..."):
+    text = text.strip().strip("'\"`").rstrip("\\").rstrip(".:*")
+    if text in ("", "None", "null", "...", "…") or text.startswith(("$", "<", "{{")):
         return None
     if rule.kind == "bool":
         return text.lower() not in (*_FALSE, "0")
     if rule.kind == "int":
-        match = re.fullmatch(r"(\d[\d,_]*)(?:\.\d+)?([kKmMgG](?:i?[bB])?)?", text)
+        match = re.fullmatch(r"(\d[\d,_]{0,15})(?:\.\d+)?([kKmMgG](?:i?[bB])?)?", text)
         if match is None:
             return text if text in ("auto", "-1") else None
         scale = {"": 1, "k": 1000, "K": 1024, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}[(match[2] or "")[:1]]
         return int(match[1].replace(",", "").replace("_", "")) * scale
     if rule.kind == "float":
-        match = re.match(r"\d*\.?\d+", text)
-        return float(match[0]) if match else None
+        match = re.match(r"(\d{0,6}\.?\d{1,6})(%?)", text)
+        value = None if match is None else float(match[1]) / (100 if match[2] else 1)
+        return None if value is not None and value > 1 and "utilization" in rule.name else value
     return text
 
 
@@ -92,21 +178,38 @@ def arguments_of(book: Rulebook) -> ArgumentReader:
 def read_arguments(
     book: Rulebook, lines: Sequence[LogLine]
 ) -> tuple[dict[str, Known[Setting]], dict[str, tuple[Setting, ...]], dict[str, Known[Setting]]]:
-    """(arguments, the ones tried at several values, environment variables). A flag beats a dump; a dump beats prose."""
+    """(arguments, the ones tried at several values, environment variables).
+
+    The most trusted place counts; a number that a flag and the engine's own dump say differently was tried at both.
+    """
     reader = arguments_of(book)
-    given: dict[str, list[tuple[bool, Known[Setting]]]] = {}
-    for line in lines:
-        for rule, value, as_flag in reader.read(line):
-            given.setdefault(rule.name, []).append((as_flag, Known(value, "log", line.source, line.number)))
+    given: dict[str, dict[int, list[Known[Setting]]]] = {}
+    for line, text in argument_texts(lines):
+        for rule, value, trust in reader.read(line, text):
+            given.setdefault(rule.name, {}).setdefault(trust, []).append(Known(value, "log", line.source, line.number))
     arguments: dict[str, Known[Setting]] = {}
     tried: dict[str, tuple[Setting, ...]] = {}
     environment: dict[str, Known[Setting]] = {}
-    for name, found in given.items():
-        flags = [known for as_flag, known in found if as_flag] or [known for _, known in found]
-        values = list(dict.fromkeys(known.value for known in flags))
-        home = environment if name.isupper() else arguments
+    for name, by_trust in given.items():
+        found = _most_trusted(by_trust)
+        values = list(dict.fromkeys(known.value for known in found))
         if len(values) == 1:
-            home[name] = flags[0]
+            (environment if name.isupper() else arguments)[name] = found[0]
         else:
             tried[name] = tuple(values)
     return arguments, tried, environment
+
+
+def _most_trusted(by_trust: dict[int, list[Known[Setting]]]) -> list[Known[Setting]]:
+    best = max(by_trust)
+    found = by_trust[best]
+    if best != FLAG or DUMP not in by_trust:
+        return found
+    dumped = [known for known in by_trust[DUMP] if _is_number(known.value)]
+    if not dumped:
+        return found
+    return [*found, *dumped] if all(_is_number(known.value) for known in found) else dumped
+
+
+def _is_number(value: Setting) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
