@@ -1,5 +1,11 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.usecases.settle import in_words
+
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
     "weight_loading": ("weight loading", "while the weights were loaded"),
@@ -91,3 +97,13 @@ def change(of: object) -> str:
         return str(of.get("id", "")).replace("-", " ")
     to = f" {'to' if direction != 'remove' else ''} {value}".rstrip() if value not in (None, "") and direction != "remove" else ""
     return f"{direction} {flag}{to}".strip()
+
+
+def precedent(similar: Sequence[Mapping[str, Any]]) -> str:
+    """What worked most often in similar incidents, in a sentence; nothing where fewer than two have ended or none was fixed."""
+    ended = [one for one in similar if one.get("outcome")]
+    fixes = Counter((one.get("direction"), one.get("flag")) for one in ended if one["outcome"] == "fixed" and one.get("flag"))
+    if len(ended) < 2 or not fixes:
+        return ""
+    (direction, flag), count = fixes.most_common(1)[0]
+    return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {in_words({'direction': direction, 'flag': flag})}."
