@@ -19,6 +19,7 @@ from bot.reading.text import clean, split_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, expected_value, home, problems
 from bot.rulebook.files import FactRule
+from bot.rulebook.load import RulebookError, load_rulebook
 from bot.rulebook.patterns import groups, search
 from bot.usecases.doctor import Check, checkup
 from bot.usecases.reply import Reply
@@ -66,6 +67,14 @@ def check_rules(book: Rulebook) -> Reply:
     rows = [Check(f"{p.file}: {p.rule}", False, p.says, f"mend rules/{p.file}") for p in found]
     read_well = f"{len(every):,} examples of {len(book.facts):,} messages and {len(book.formats):,} signatures were read as they say"
     return checkup([*rows, Check("rulebook", None if rows else True, read_well if not rows else f"{len(rows)} problems", None)])
+
+
+def check_installed() -> Reply:
+    """The same of the rules that this installation reads; files that cannot be read are its problems too."""
+    try:
+        return check_rules(load_rulebook())
+    except RulebookError as error:
+        return checkup([Check("rulebook", False, says, "mend the file that is named") for says in error.problems])
 
 
 def _facts(book: Rulebook, text: str) -> list[Fact]:

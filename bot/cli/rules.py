@@ -1,0 +1,70 @@
+"""`oombot rules`: hold the rulebook against itself, print its anchors, judge the past by today's rules."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from bot.cli.terminal import put, table
+from bot.rulebook.load import load_rulebook
+from bot.settings import Settings
+from bot.usecases.reply import Reply
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Its three verbs."""
+    parser = commands.add_parser("rules", help="check the rulebook, print its anchors, judge the past anew")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, says in (
+        ("check", "every problem of the rule files at once: shape, patterns, examples, ids, accounting"),
+        ("anchors", "every text that a rule looks for, one a line: grep -F -f <(oombot rules anchors) serve.log"),
+        ("replay", "judge every stored incident by today's rules, keep nothing, and say what would differ"),
+    ):
+        verbs.add_parser(name, help=says).add_argument("--json", action="store_true", help="the document and nothing else")
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """`check`: 1 when something is wrong. Else 0."""
+    if options.verb == "anchors":
+        reply = Reply("notice", {"schema": "oombot.anchors/1", "anchors": load_rulebook().anchors})
+        put(reply, options.json, "\n".join(reply.document["anchors"]))
+        return 0
+    if options.verb == "replay":
+        reply = asyncio.run(_replayed(settings))
+        put(reply, options.json, _differences(reply.document))
+        return 0
+    from bot.usecases.check_rules import check_installed
+
+    reply = check_installed()
+    put(reply, options.json, _checked(reply.document))
+    return 0 if reply.document["ok"] else 1
+
+
+async def _replayed(settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.replay import replay
+
+    async with opened_desk(settings) as desk:
+        reply = await replay(desk, LOCAL, _shown if sys.stderr.isatty() else None)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return reply
+
+
+def _shown(count: int) -> None:
+    print(f"\r{count:,} incidents judged again", end="", file=sys.stderr)
+
+
+def _checked(document: Mapping[str, Any]) -> str:
+    lines = [f"{'ok  ' if c['ok'] else 'BAD ' if c['ok'] is False else '    '}{c['name']}: {c['says']}" for c in document["checks"]]
+    return "\n".join(lines)
+
+
+def _differences(document: Mapping[str, Any]) -> str:
+    rows = [
+        (row["id"], f"{name} {row['before'][name]} -> {row['after'][name]}", row["outcome"] or "no outcome")
+        for row in document["changed"] for name in row["before"] if row["before"][name] != row["after"][name]
+    ]  # fmt: skip
+    failed = [f"  {row['id']}: {row['says']}" for row in document["failed"]]
+    return "\n".join(part for part in (document["says"], table(rows), *failed) if part)

@@ -1,0 +1,73 @@
+"""A version that is not printed is narrowed from wording, source lines and defaults, and never beyond what they say."""
+
+import pytest
+
+from bot.domain.incident import Contribution
+from bot.reading.read import read
+from bot.reading.versions import narrowed, releases_of
+from bot.rulebook.load import load_rulebook
+
+BOOK = load_rulebook()
+
+
+def range_of(text: str) -> str | None:
+    return read(BOOK, [Contribution("paste", text)]).engine_version_range
+
+
+def test_what_every_version_says_narrows_nothing() -> None:
+    assert range_of("vllm serve /models/m\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.") is None
+
+
+def test_a_printed_version_is_not_narrowed() -> None:
+    evidence = read(BOOK, [Contribution("paste", "INFO 11-19 13:17:27 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='m'")])
+    assert (evidence.engine_version, evidence.engine_version_range) == ("0.11.0", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("INFO 02-17 09:01:02 model_runner.py:915] Loading model weights took 14.9595 GB", "<0.8.0"),
+        ("INFO 02-17 09:01:02 [gpu_model_runner.py:1] Model loading took 14.9595 GB and 3.1 seconds", ">=0.8.0,<0.8.3"),
+        ("(EngineCore_DP0 pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.60 GiB", ">=0.10.2,<0.14.0"),
+        ("(EngineCore_DP0 pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.6 GiB", ">=0.14.0"),
+        ("(VllmWorker rank=3 pid=7) ERROR 02-17 09:01:02 [multiproc_executor.py:1] x", ">=0.6.5,<0.10.1.1"),
+        ("(EngineCore pid=7) ERROR 02-17 09:01:02 [core.py:1] EngineCore failed to start.", ">=0.18.0"),
+        ("INFO 02-17 09:01:02 [x.py:1] # cuda blocks: 0, # CPU blocks: 4681", ">=0.7.3,<0.11.0"),
+        ("(EngineCore_DP0 pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Free memory on device (7.9/8.0 GiB) on startup. Desired GPU memory utilization is (0.9, 7.2 GiB). Actual usage is 5.1 GiB for weight, 0.4 GiB for peak activation, 0.1 GiB for non-torch memory, and 0.2 GiB for CUDAGraph memory.", ">=0.10.2,<0.27.0"),
+    ],
+)  # fmt: skip
+def test_a_wording_leaves_the_releases_that_have_it(line: str, expected: str) -> None:
+    assert range_of(line) == expected
+
+
+def test_source_lines_name_a_minor_series() -> None:
+    assert range_of("ERROR 11-19 13:17:27 [core.py:708] EngineCore failed to start.") == ">=0.11.0,<0.12.0"
+
+
+def test_a_frame_of_the_engine_is_a_source_line_too() -> None:
+    frame = '(EngineCore_DP0 pid=7) ERROR 11-19 13:17:27 [core.py:1]   File "/usr/lib/python3/dist-packages/vllm/v1/engine/core.py", line 699, in run_engine_core'
+    assert range_of(frame) == ">=0.11.0,<0.12.0"
+
+
+def test_the_same_line_number_in_another_package_says_nothing_of_the_series() -> None:
+    frame = '(EngineCore_DP0 pid=7) ERROR 11-19 13:17:27 [x.py:1]   File "/usr/lib/python3/dist-packages/other/core.py", line 699, in run'
+    assert range_of(frame) == ">=0.10.2"
+
+
+def test_a_default_counts_only_where_the_start_command_is_shown() -> None:
+    check = "(EngineCore pid=7) ValueError: Free memory on device cuda:1 (3.6/23.99 GiB) on startup is less than desired GPU memory utilization (0.92, 22.07 GiB)."
+    assert range_of(check) == ">=0.18.0"
+    assert range_of("vllm serve m --max-model-len 4096\n" + check) == ">=0.20.0"
+    assert range_of("vllm serve m --gpu-memory-utilization 0.92 --max-model-len 4096\n" + check) == ">=0.18.0"
+
+
+def test_each_step_of_the_narrowing_has_its_reason() -> None:
+    evidence = read(BOOK, [Contribution("paste", "(EngineCore pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.6 GiB")])
+    state = narrowed(BOOK, evidence.facts, evidence.speakers)
+    assert len(state.left) < len(releases_of(BOOK))
+    assert any("line 1" in reason for reason in state.reasons)
+
+
+def test_wordings_that_contradict_each_other_leave_the_last_that_agreed() -> None:
+    text = "INFO 02-17 09:01:02 model_runner.py:915] Loading model weights took 14.9595 GB\n(EngineCore pid=7) INFO 02-17 09:01:02 [core.py:1] EngineCore failed to start."
+    assert range_of(text) is not None

@@ -1,0 +1,169 @@
+"""The rulebook as it is shipped has no problem; a broken one has all of its problems named at once."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.rulebook.book import Rulebook
+from bot.rulebook.check import Problem, problems
+from bot.rulebook.load import RulebookError, load_rulebook
+from bot.usecases.check_rules import cases, check_rules, faults
+
+BROKEN = """
+[[release]]
+version = "0.9.1"
+markers = ["core.py"]
+[[release]]
+version = "0.8.0"
+
+[[fact]]
+id = "a.no-anchor-in-example"
+title = "x"
+kinds = ["budget"]
+anchor = ["needle"]
+pattern = '''took\\ (?P<weights_bytes>\\d+)'''
+fields = { weights_bytes = "gib" }
+  [[fact.example]]
+  line = '''Model took 12'''
+  expect = { weights_bytes = "13", nothing = 1 }
+
+[[fact]]
+id = "a.tiring"
+title = "x"
+kinds = []
+anchor = ["begin"]
+pattern = '''begin\\ (?:[a-z]+-)*(?:[a-z]+-)*(?:[a-z]+-)*(?:[a-z]+-)*!'''
+vllm = "newest"
+  [[fact.example]]
+  line = '''begin a-b-!'''
+
+[[fact]]
+id = "a.uncompilable"
+title = "x"
+kinds = []
+anchor = ["("]
+pattern = '''(oops'''
+fields = { size = "kilograms" }
+
+[[fact]]
+id = "a.secret"
+title = "x"
+kinds = []
+anchor = ["HF"]
+  [[fact.example]]
+  line = '''HF hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567'''
+  [[fact.counterexample]]
+  line = '''x'''
+  instead = "a.gone"
+
+[[mark]]
+fact = "a.nowhere"
+then = "serving"
+
+[[charge]]
+term = "weights"
+vllm = ">=0.9"
+
+[[printed]]
+fact = "a.tiring"
+field = "weights_bytes"
+vllm = ">=0"
+
+[[redaction]]
+id = "hub"
+title = "a hub token"
+anchor = "hf_"
+pattern = '''(?P<secret>hf_[A-Za-z0-9]{16,})'''
+  [[redaction.example]]
+  line = '''hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567'''
+  expect = { secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567" }
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Rulebook:
+    folder = tmp_path_factory.mktemp("rules")
+    (folder / "all.toml").write_text(BROKEN)
+    return load_rulebook(folder)
+
+
+@pytest.fixture(scope="module")
+def found(broken: Rulebook) -> list[Problem]:
+    return problems(broken)
+
+
+def test_the_shipped_rulebook_has_no_problem() -> None:
+    assert [str(problem) for problem in problems(load_rulebook())] == []
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "a.no-anchor-in-example: no anchor stands in its example",
+        "a.no-anchor-in-example: an example expects nothing, which is no group",
+        "a.tiring: the pattern takes more than",
+        "a.tiring: 'newest' is no range of versions",
+        "a.uncompilable: the pattern does not compile",
+        "a.uncompilable: the field size is no group of the pattern",
+        "a.uncompilable: size = 'kilograms' is no kind of field",
+        "a.uncompilable: no example",
+        "a.secret: an example holds what looks like a hub token",
+        "a.secret: a counterexample names 'a.gone', which no file has",
+        "serving: names the fact 'a.nowhere', which no file has",
+        "weights: no row for v1 in 0.8.0",
+        "a.tiring.weights_bytes: that fact has no such field",
+        "0.8.0: stands after 0.9.1",
+        "0.9.1: 'core.py' is no source line",
+    ],
+)
+def test_a_broken_rulebook_says_all_that_is_wrong(found: list[Problem], says: str) -> None:
+    assert any(says in str(problem) for problem in found), says
+
+
+def test_each_problem_names_its_file_and_rule(found: list[Problem]) -> None:
+    assert {problem.file for problem in found} == {"all.toml"}
+    assert all(problem.rule.startswith("[[") for problem in found)
+
+
+def test_an_example_that_is_read_otherwise_is_a_fault_of_its_rule(broken: Rulebook) -> None:
+    case = next(c for c in cases(broken) if c.rule == "a.no-anchor-in-example")
+    assert faults(broken, case) == ["does not read its own example 'Model took 12'"]
+
+
+def test_two_rules_that_claim_one_line_are_named(tmp_path: Path) -> None:
+    rule = "[[fact]]\nid = '{id}'\ntitle = 'x'\nkinds = ['torch_oom', 'budget']\nanchor = ['took']\npattern = '''took\\ (?P<kv_cache_bytes>\\d+)'''\nfields = {{ kv_cache_bytes = 'gib' }}\n  [[fact.example]]\n  line = 'took 4'\n  expect = {{ kv_cache_bytes = '5' }}\n"
+    (tmp_path / "two.toml").write_text(rule.format(id="a.one") + rule.format(id="a.two"))
+    book = load_rulebook(tmp_path)
+    (first, _) = [faults(book, case) for case in cases(book)]
+    assert first == [
+        f"captures kv_cache_bytes = {4 * 2**30}, not {5 * 2**30}, in 'took 4'",
+        "and a.two both call 'took 4' torch_oom",
+        "and a.two both read kv_cache_bytes from 'took 4'",
+    ]
+
+
+def test_a_file_that_is_no_rule_file_stops_everything_with_every_problem(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text("[[fact]]\nid = 'a'\n")
+    (tmp_path / "two.toml").write_text("[[facts]]\nid = 'a'\n[[release]]\nversion = '0.9.1'\n")
+    (tmp_path / "three.toml").write_text("[[fact")
+    with pytest.raises(RulebookError) as caught:
+        load_rulebook(tmp_path)
+    assert len(caught.value.problems) == 3
+
+
+def test_a_clean_rulebook_is_one_row_that_says_how_much_was_read(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        "[[fact]]\nid = 'a'\ntitle = 'x'\nkinds = []\nanchor = ['took']\n  [[fact.example]]\n  line = 'took 4'\n[[release]]\nversion = '0.9.1'\n"
+    )
+    document = check_rules(load_rulebook(tmp_path)).document
+    assert document["ok"] is True
+    assert [c["says"] for c in document["checks"]] == ["1 examples of 1 messages and 0 signatures were read as they say"]
+
+
+def test_no_redaction_pattern_is_tired_by_a_long_word() -> None:
+    from bot.reading.redact import redact
+
+    begin = time.perf_counter()
+    redact("docker run -e HF_TOKEN " + "a-" * 20_000 + "token=abcdef123456")
+    assert time.perf_counter() - begin < 2
