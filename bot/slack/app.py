@@ -69,11 +69,13 @@ def build_slack(
 def _check(settings: Settings) -> None:
     if not settings.slack_app_token and not settings.slack_signing_secret:
         raise SettingsError(
-            "Slack has no way in: set SLACK_APP_TOKEN (xapp-…, Socket Mode), or SLACK_SIGNING_SECRET (Basic Information, App Credentials) for HTTP."
+            "Slack has no way in: set SLACK_APP_TOKEN (xapp-…, Socket Mode), or SLACK_SIGNING_SECRET "
+            "(Basic Information, App Credentials) for HTTP."
         )
     if not settings.slack_bot_token and not (settings.slack_client_id and settings.slack_client_secret):
         raise SettingsError(
-            "Slack has no bot token: set SLACK_BOT_TOKEN (xoxb-…, OAuth & Permissions), or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET for several workspaces."
+            "Slack has no bot token: set SLACK_BOT_TOKEN (xoxb-…, OAuth & Permissions), or SLACK_CLIENT_ID and "
+            "SLACK_CLIENT_SECRET for several workspaces."
         )
     if not settings.slack_bot_token and not settings.secret_key:
         raise SettingsError(

@@ -28,7 +28,7 @@ def texts_of(data: bytes) -> list[Part]:
     """Every text in a file. NotLogError for an empty, binary, broken, encrypted or overgrown one."""
     if not data:
         raise NotLogError("it is empty.")
-    if data.startswith(b"PK\x03\x04") or data.startswith(b"PK\x05\x06"):
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(data)
     return [Part(None, _text(_gunzipped(data, MOST_UNPACKED) if data.startswith(b"\x1f\x8b") else data))]
 

@@ -62,7 +62,7 @@ def _scopes(who: "Identity") -> list[Check]:
     scopes = manifest()["oauth_config"]["scopes"]
     missing = [scope for scope in scopes["bot"] if scope not in who.scopes]
     optional = [scope for scope in scopes["bot_optional"] if scope not in who.scopes]
-    mend = f"{PAGE}, your app, OAuth & Permissions: add under Bot Token Scopes, then press “Reinstall to Workspace”: without that nothing changes."
+    mend = f"{PAGE}, your app, OAuth & Permissions: add under Bot Token Scopes, then press “Reinstall to Workspace”, or nothing changes."
     found = [
         Check(
             "Slack scopes",
@@ -82,7 +82,7 @@ async def _delivery(room: Room, socket: AsyncSocketModeHandler | None) -> list[C
     checks: list[Check] = []
     settings = room.settings
     if settings.slack_app_token:
-        mend = f"{PAGE}, your app: Settings, Socket Mode: on; Basic Information, App-Level Tokens: connections:write; copy it into SLACK_APP_TOKEN."
+        mend = f"{PAGE}, your app: Socket Mode on; Basic Information, App-Level Tokens: connections:write; copy it into SLACK_APP_TOKEN."
         try:
             await room.installs.client(settings.slack_app_token).apps_connections_open(app_token=settings.slack_app_token)
             said = "connected" if socket is not None and await socket.client.is_connected() else "Slack would let it connect"
@@ -93,7 +93,7 @@ async def _delivery(room: Room, socket: AsyncSocketModeHandler | None) -> list[C
             checks.append(Check("Slack Socket Mode", False, f"Slack cannot be reached: {type(lost).__name__}.", mend))
     if settings.slack_signing_secret:
         address = (settings.public_url or f"http://{settings.host}:{settings.port}").rstrip("/") + "/slack/events"
-        mend = f"{PAGE}, your app, Event Subscriptions: Request URL {address}, which must be reachable from the internet and be shown as Verified."
+        mend = f"{PAGE}, your app, Event Subscriptions: Request URL {address}, reachable from the internet and shown as Verified."
         checks.append(Check("Slack over HTTP", None, f"Events are taken at {address}.", mend))
     heard = await room.store.setting("slack", "last_delivery")
     mend = (

@@ -28,7 +28,7 @@ def place_of(body: Mapping[str, Any]) -> Place:
 
 
 async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, remark: str | None = None) -> str | None:
-    """Judges everything said so far in the thread and shows it in its one message. The incident's id; None when there was nothing to read."""
+    """Judges everything said so far in the thread and shows it in its one message. Its id; None when there was nothing to read."""
     body = job.body
     await _whisper_refusals(room, job, place, gathered)
     if not gathered.contributions:

@@ -75,8 +75,8 @@ class Files:
         size = info.get("size")
         if isinstance(size, int) and size > self._most:
             raise RefusedError(
-                f"{name} has {size / 2**20:,.1f} MiB; at most {self._most // 2**20} MiB are read. Send the part from the start of the server "
-                "to the first error, or the file as .gz."
+                f"{name} has {size / 2**20:,.1f} MiB; at most {self._most // 2**20} MiB are read. Send the part from the start of the "
+                "server to the first error, or the file as .gz."
             )
 
     async def _patiently(self, who: Identity, url: str, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Between the verified request and its acknowledgement: events are stored first, commands are greeted first, clicks must be stored in time."""
+"""Between a verified request and its acknowledgement: events are stored first, commands greeted first, clicks stored in time."""
 
 import asyncio
 import logging
@@ -10,6 +10,7 @@ from bot.slack.inbox import Arrival, arrival
 from bot.slack.installs import Identity
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
+from bot.slack.surfaces.buttons import FORMS
 from bot.slack.surfaces.surface import Surface
 from bot.slack.workers import Workers
 
@@ -64,10 +65,9 @@ class Gate:
             await self._room.outbox.respond(came.body["response_url"], NOT_KEPT)
 
     async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None) -> Answer:
-        if came.kind == "click" and who is not None and surface.greet is not None:
-            if came.body["action"] in ("change_inputs", "home_size", "home_log"):
-                self._room.start(self._greeted(surface, Job(who, came)), "form")
-                return 200, None
+        if who is not None and came.kind == "click" and came.body["action"] in FORMS:
+            self._room.start(self._greeted(surface, Job(who, came)), "form")
+            return 200, None
         keeping = self._room.start(self._keep(came), f"keeping a {came.kind}")
         await asyncio.wait({keeping}, timeout=AT_MOST)
         if not keeping.done():

@@ -31,7 +31,7 @@ class OAuth:
         if not self._settings.slack_client_id or self._cipher is None or self._installs.single:
             return _page(
                 404,
-                "This bot serves one workspace. For several, set SLACK_CLIENT_ID, SLACK_CLIENT_SECRET and OOMBOT_SECRET_KEY, and no SLACK_BOT_TOKEN.",
+                "One workspace is served here. For several: SLACK_CLIENT_ID, SLACK_CLIENT_SECRET and OOMBOT_SECRET_KEY; no SLACK_BOT_TOKEN",
             )
         nonce = secrets.token_urlsafe(24)
         asked = {
@@ -83,7 +83,8 @@ class OAuth:
 
 
 def _page(status: int, said: str) -> web.Response:
-    text = f"<!doctype html><meta charset=utf-8><title>oombot</title><p style='font:16px sans-serif;max-width:40em;margin:4em auto'>{html.escape(said)}</p>"
+    style = "font:16px sans-serif;max-width:40em;margin:4em auto"
+    text = f"<!doctype html><meta charset=utf-8><title>oombot</title><p style='{style}'>{html.escape(said)}</p>"
     return web.Response(
         status=status,
         text=text,

@@ -240,7 +240,7 @@ class Outbox:
 
 
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:
-    """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block of their own where there is none."""
+    """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block where there is none."""
     return list(blocks) or [fit(rich(line(text)))], escape(cut(text, FALLBACK)).strip() or "–"
 
 

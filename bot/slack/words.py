@@ -21,7 +21,8 @@ _LOGGED = re.compile(
 _RANK = re.compile(r"(?:^|\b)(?:rank|gpu|worker|device)\s*[#:=]?\s*(\d{1,4})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:it'?s|it is|number|no\.?|#)?\s*(\d{1,4})\s*[.!]?\s*", re.IGNORECASE)
 _UNKNOWN = re.compile(
-    r"\b(?:i\s+)?(?:do\s*n[o']?t|don’t|dont|can'?t|cannot|can’t)\s+(?:know|say|tell|remember|have (?:it|that))\b|\bno idea\b|\bnot sure\b|\bdunno\b|\bunknown\b|\bidk\b",
+    r"\b(?:i\s+)?(?:do\s*n[o']?t|don’t|dont|can'?t|cannot|can’t)\s+(?:know|say|tell|remember|have (?:it|that))\b|"
+    r"\bno idea\b|\bnot sure\b|\bdunno\b|\bunknown\b|\bidk\b",
     re.IGNORECASE,
 )
 _ALL = re.compile(r"\b(?:all|every|each)\b.*\b(?:rank|gpu|worker|them)s?\b|^\s*all\s*[.!]?\s*$", re.IGNORECASE)

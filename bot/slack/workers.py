@@ -26,8 +26,9 @@ PAUSE = 0.5  # seconds between looks at an empty queue
 TRIES = 6
 # Refusals that another try will not change.
 FINAL = frozenset({
-    "channel_not_found", "not_in_channel", "is_archived", "account_inactive", "invalid_auth", "token_revoked", "missing_scope", "restricted_action",
-    "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found", "messages_tab_disabled", "not_allowed_token_type",
+    "channel_not_found", "not_in_channel", "is_archived", "account_inactive", "invalid_auth", "token_revoked", "missing_scope",
+    "restricted_action", "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
+    "messages_tab_disabled", "not_allowed_token_type",
 })  # fmt: skip
 
 
@@ -135,7 +136,8 @@ class Workers:
             await self._say_so(delivery, arrival, reason)
 
     async def _say_so(self, delivery: "Delivery", arrival: Arrival, reason: str) -> None:
-        said = f"This could not be worked on ({reason}; delivery {delivery.id}). It was tried {delivery.attempts} times. Please send it again, or tell whoever runs me."
+        said = f"This could not be worked on ({reason}; delivery {delivery.id}), tried {delivery.attempts} times. "
+        said += "Please send it again, or tell whoever runs me."
         body = arrival.body
         try:
             who = await self._room.installs.of(arrival.enterprise, arrival.team)

@@ -14,7 +14,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     async with slack.running():
         made = World(slack, tmp_path)
         yield made
-        unexpected = [(c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless]
+        unexpected = [
+            (c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless
+        ]
         assert not unexpected, unexpected
 
 
@@ -24,5 +26,7 @@ async def http_world(tmp_path: Path) -> AsyncIterator[World]:
     async with slack.running():
         made = World(slack, tmp_path)
         yield made
-        unexpected = [(c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless]
+        unexpected = [
+            (c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless
+        ]
         assert not unexpected, unexpected

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 from aiohttp import web
 
-from bot.slack.hosts import hosts_of
 from bot.settings import SettingsError
+from bot.slack.hosts import hosts_of
 from tests.fakeslack.state import File
 from tests.slack.material import CRASH
 from tests.slack.world import World, words
@@ -24,23 +24,23 @@ def zipped(**members: bytes) -> bytes:
 
 
 REFUSED = {
-    "another host": (dict(data=b"x", url="https://files.slack.com.evil.example/F1/x"), "not Slack's"),
-    "plain http": (dict(data=b"x", url="http://files.slack.com/F1/x"), "not Slack's"),
-    "a user in the address": (dict(data=b"x", url="https://files.slack.com@evil.example/x"), "not Slack's"),
-    "another port": (dict(data=b"x", url="https://files.slack.com:8443/x"), "not Slack's"),
-    "a redirect elsewhere": (dict(data=b"x", hops=["https://evil.example/steal"]), "not Slack's"),
-    "redirects without end": (dict(data=b"x", hops=[""] * 9), "redirected more than 3 times"),
-    "a remote file": (dict(data=b"x", external=True), "kept outside Slack"),
-    "a remote file by mode": (dict(data=b"x", mode="external"), "kept outside Slack"),
-    "a page instead of a file": (dict(data=CRASH.encode(), as_html=True), "web page instead of"),
-    "too large, as said": (dict(data=b"x", size=30 * 2**20), "at most 20 MiB"),
-    "too large, unsaid": (dict(data=b"x" * (21 * 2**20), size=100), "larger than 20 MiB"),
-    "cut short": (dict(data=CRASH.encode(), size=9_999), "where Slack says"),
-    "empty": (dict(data=b""), "empty"),
-    "a picture": (dict(data=b"\x89PNG\r\n\x1a\n" + b"\0" * 50), "PNG"),
-    "a broken zip": (dict(data=b"PK\x03\x04" + b"\1" * 40), "cannot be opened"),
-    "a broken gzip": (dict(data=b"\x1f\x8b" + b"\1" * 40), "damaged"),
-    "a zip of nothing": (dict(data=zipped()), "no file"),
+    "another host": ({"data": b"x", "url": "https://files.slack.com.evil.example/F1/x"}, "not Slack's"),
+    "plain http": ({"data": b"x", "url": "http://files.slack.com/F1/x"}, "not Slack's"),
+    "a user in the address": ({"data": b"x", "url": "https://files.slack.com@evil.example/x"}, "not Slack's"),
+    "another port": ({"data": b"x", "url": "https://files.slack.com:8443/x"}, "not Slack's"),
+    "a redirect elsewhere": ({"data": b"x", "hops": ["https://evil.example/steal"]}, "not Slack's"),
+    "redirects without end": ({"data": b"x", "hops": [""] * 9}, "redirected more than 3 times"),
+    "a remote file": ({"data": b"x", "external": True}, "kept outside Slack"),
+    "a remote file by mode": ({"data": b"x", "mode": "external"}, "kept outside Slack"),
+    "a page instead of a file": ({"data": CRASH.encode(), "as_html": True}, "web page instead of"),
+    "too large, as said": ({"data": b"x", "size": 30 * 2**20}, "at most 20 MiB"),
+    "too large, unsaid": ({"data": b"x" * (21 * 2**20), "size": 100}, "larger than 20 MiB"),
+    "cut short": ({"data": CRASH.encode(), "size": 9_999}, "where Slack says"),
+    "empty": ({"data": b""}, "empty"),
+    "a picture": ({"data": b"\x89PNG\r\n\x1a\n" + b"\0" * 50}, "PNG"),
+    "a broken zip": ({"data": b"PK\x03\x04" + b"\1" * 40}, "cannot be opened"),
+    "a broken gzip": ({"data": b"\x1f\x8b" + b"\1" * 40}, "damaged"),
+    "a zip of nothing": ({"data": zipped()}, "no file"),
 }
 
 

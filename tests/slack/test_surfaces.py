@@ -314,7 +314,7 @@ async def test_evidence_is_put_into_the_thread_as_one_file_once(world: World) ->
         await world.ann.click(world.channel, answer, "evidence")
         await world.until(lambda: len(world.answers(world.channel, ts)) == 2)
         shared = world.answers(world.channel, ts)[1]
-        assert [file["name"] for file in shared["files"]][0] == "D-0001-evidence.txt"
+        assert next(file["name"] for file in shared["files"]) == "D-0001-evidence.txt"
         assert b"Tried to allocate" in world.slack.files[shared["files"][0]["id"]].data
         await world.quiet()
         await world.bob.click(world.channel, answer, "evidence")

@@ -27,9 +27,9 @@ def many(world: World) -> Settings:
 
 
 async def install(world: World, jar: aiohttp.CookieJar | None = None) -> tuple[int, str]:
-    async with aiohttp.ClientSession(cookie_jar=jar or aiohttp.CookieJar(unsafe=True)) as browser:
-        async with browser.get(f"{world.bot_url}/slack/install", allow_redirects=True) as answer:
-            return answer.status, await answer.text()
+    jar = jar or aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar) as browser, browser.get(f"{world.bot_url}/slack/install") as answer:
+        return answer.status, await answer.text()
 
 
 async def test_two_workspaces_install_and_each_is_answered_with_its_own_token(http_world: World) -> None:
@@ -63,9 +63,8 @@ async def test_a_workspace_without_the_app_is_told_so_and_nothing_is_stored(http
 async def test_a_forged_or_borrowed_state_is_refused(http_world: World) -> None:
     world = http_world
     async with world.bot(many(world)):
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as thief:
-            async with thief.get(f"{world.bot_url}/slack/install", allow_redirects=False) as answer:
-                away = answer.headers["Location"]
+        async with aiohttp.ClientSession() as thief, thief.get(f"{world.bot_url}/slack/install", allow_redirects=False) as answer:
+            away = answer.headers["Location"]
         async with aiohttp.ClientSession() as victim:
             async with victim.get(away, allow_redirects=True) as answer:
                 assert answer.status == 400
@@ -81,7 +80,7 @@ async def test_a_token_that_ends_soon_is_renewed_and_kept_encrypted(http_world: 
     slack.token_life = 3_600  # Slack's are twelve hours; within two of the end they are renewed
     async with world.bot(many(world)):
         await install(world)
-        team = [team for team in slack.teams.values() if team.name.startswith("Installed")][0]
+        team = next(team for team in slack.teams.values() if team.name.startswith("Installed"))
         old = team.token
         slack.token_life = 43_200
         ann = Person(slack, team)
@@ -97,7 +96,7 @@ async def test_a_revoked_token_is_forgotten(http_world: World, event: dict[str, 
     world = http_world
     async with world.bot(many(world)):
         await install(world)
-        team = [team for team in world.slack.teams.values() if team.name.startswith("Installed")][0]
+        team = next(team for team in world.slack.teams.values() if team.name.startswith("Installed"))
         await world.slack.emit(team, event)
         await world.quiet()
         assert await world.store.installs() == []
@@ -134,9 +133,13 @@ async def test_without_a_signing_secret_nothing_is_taken_over_http(http_world: W
     world = http_world
     settings = replace(world.settings(), slack_signing_secret=None, slack_app_token=world.slack.app_token)
     world.slack.transport = "socket"
-    async with world.bot(settings), aiohttp.ClientSession() as session:
-        async with session.post(f"{world.bot_url}/slack/events", json={"type": "url_verification", "challenge": "x"}) as answer:
-            assert answer.status == 404
+    challenge = {"type": "url_verification", "challenge": "x"}
+    async with (
+        world.bot(settings),
+        aiohttp.ClientSession() as session,
+        session.post(f"{world.bot_url}/slack/events", json=challenge) as answer,
+    ):
+        assert answer.status == 404
 
 
 async def test_a_wrong_signature_and_an_old_one_are_refused(http_world: World) -> None:

@@ -61,7 +61,10 @@ def stats_message(document: Document) -> tuple[list[Block], str]:
     said = [f"{number(document.get('incidents') or 0)} incidents."]
     said += [f"{seconds / 3600:.1f} hours from the first log to an outcome, on average."] if seconds is not None else []
     blocks.append(rich(line(" ".join(said))))
-    phases = [[PHASES.get(str(row["phase"]), str(row["phase"])), number(row["count"]), number(row["fixed"])] for row in document.get("phases") or ()]
+    phases = [
+        [PHASES.get(str(row["phase"]), str(row["phase"])), number(row["count"]), number(row["fixed"])]
+        for row in document.get("phases") or ()
+    ]
     if phases:
         blocks.append(table([["Phase", "Incidents", "Fixed"], *phases[:15]]))
     worked = worked_lines(document)

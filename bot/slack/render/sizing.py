@@ -79,7 +79,8 @@ def _requests(document: Document) -> list[Block]:
     if demand.get("requests"):
         items.append(
             [
-                f"{number(demand['requests'])} such requests would demand {size(demand.get('bytes_all_ranks'))} over all ranks: demand, not a reservation"
+                f"{number(demand['requests'])} such requests would demand {size(demand.get('bytes_all_ranks'))} over all ranks: "
+                "demand, not a reservation"
             ]
         )
     pool = (document.get("range") or {}).get("kv_pool_bytes")

@@ -22,6 +22,8 @@ from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 
 OUTCOMES = ("fixed", "moved", "same", "wrong")
+FORMS = frozenset({"change_inputs", "home_size", "home_log"})
+"""Clicks that only open a form: nothing is stored for them."""
 NOT_YOURS = "This belongs to a channel that you are not a member of now."
 
 
