@@ -62,6 +62,20 @@ async def test_nothing_overflows_nothing_complains_and_text_is_readable(tab: Tab
     assert await tab.run(UNLABELLED) == []
 
 
+@pytest.mark.parametrize("path", ["/d/D-0187", "/stats", "/size?example=worked", "/explain/budget"])
+async def test_on_a_phone_what_stood_side_by_side_stands_below(tab: Tab, site: str, path: str) -> None:
+    script = "[...document.querySelector('.columns, .reading').children].map(e => e.getBoundingClientRect()).map(b => [Math.round(b.left), Math.round(b.top)])"
+    await tab.look(1280, "light")
+    await tab.open(site + path)
+    (left, _), (right, _) = await tab.run(script)
+    assert left < right
+    await tab.look(390, "light")
+    await tab.open(site + path)
+    (left, above), (right, below) = await tab.run(script)
+    assert left == right
+    assert above < below
+
+
 async def test_the_page_is_dark_when_the_person_prefers_dark(tab: Tab, site: str) -> None:
     grounds = []
     for theme in ("light", "dark"):
