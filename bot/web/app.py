@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -78,9 +79,11 @@ def build_app(
 
     `slack_routes` are answered whoever asks: they check Slack's signature themselves. `visible` says which channels
     a signed-in person may read. `probes` are the rooms' checks, asked by /readyz. `aside` runs the reading of
-    large uploads in another process.
+    large uploads in another process. `meters` come with a judge that they already count; without them the page counts its own.
     """
-    meters = meters or Meters()
+    if meters is None:
+        meters = Meters()
+        desk = replace(desk, judge=meters.counted(desk.judge))
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
     secret = signing_key(settings)

@@ -81,6 +81,11 @@ async def test_a_pasted_log_is_kept_found_again_and_settled(browser: Browser, sl
     assert 'href="/d/D-0001"' in await browser.text("/history?outcome=same")
 
 
+async def test_what_the_page_diagnosed_is_counted_by_phase_and_verdict(browser: Browser) -> None:
+    await browser.text("/examples/card-already-in-use")
+    assert 'oombot_diagnoses_total{phase="startup_check",verdict="certain"} 1.0' in await browser.text("/metrics")
+
+
 async def test_a_wrapper_alone_is_asked_about_and_an_added_log_decides(browser: Browser) -> None:
     wrapper = "(APIServer pid=4102) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
     async with browser.post("/diagnose", data={"token": await browser.token(), "paste": wrapper}) as answer:
