@@ -9,7 +9,7 @@ import ahocorasick_rs
 import regex
 
 from bot.domain.evidence import Fact, Frame, LogLine
-from bot.reading.frames import frame_of, is_carets, is_echo
+from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
@@ -73,7 +73,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         text = line.text
         if not text:
             continue
-        frame = frame_of(line, lines[order + 1 : order + 2])
+        frame = frame_of(line, _following(lines, order, MOST_JOINED)) if ".py" in text or 'File "' in text else None
         key = line.speaker.key
         if frame is not None:
             frames.append(replace(frame, order=order))
@@ -92,6 +92,12 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     return facts, frames
 
 
+def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:
+    """The next lines of the same source."""
+    following = lines[order + 1 : order + 1 + count]
+    return following if not following or following[-1].source == lines[order].source else [n for n in following if n.source == lines[order].source]
+
+
 def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
     """Is the line at `order` within the few of the same speaker that may be the frame's source?"""
     key = lines[order].speaker.key
@@ -101,7 +107,7 @@ def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
 
 def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
     line = lines[order]
-    following = lines[order + 1 : order + 9]
+    following = _following(lines, order, 8)
     rules = finder.candidates(line.text)
     if following and (not following[0].signed or following[0].speaker == line.speaker):
         known = {rule.id for rule in rules}

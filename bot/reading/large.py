@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bot.reading.select import MANY, telling
-from bot.reading.text import decode, split_lines
+from bot.reading.text import decode
 from bot.rulebook.load import load_rulebook
 
 LARGE = 4 * 2**20

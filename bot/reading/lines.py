@@ -85,5 +85,5 @@ def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:
         repeats = int(similar[1])
     return LogLine(
         source, shipped.number, text, head.speaker, head.level or shipped.level, head.at or shipped.at, head.file, head.file_line, repeats,
-        bool(head.signatures),
+        not head.bare,
     )  # fmt: skip

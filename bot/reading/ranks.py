@@ -1,11 +1,14 @@
 """Which speaker is which rank: from its own tag, from its pid, from lines that state a rank."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.deployment import Deployment
 from bot.domain.evidence import Fact, LogLine, Speaker
 from bot.domain.rank import Grid, Rank
+
+
+_RAY = ("ray::", "ray.exceptions", "RayTaskError", "RayActorError", "/ray/_private/", "executor/ray_", "ray start ")
 
 
 def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deployment) -> Grid:
@@ -26,13 +29,31 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     world = max(worlds, default=None) or ((dp or 1) * (pp or 1) * (tp or 1) if tp or pp else None)
     if world is None and seen["rank"]:
         world = seen["rank"] + 1
-    visible = deployment.environment.get("CUDA_VISIBLE_DEVICES")
+    world = world or _plain_workers(speakers, facts)
+    devices = _devices(deployment)
+    if world is None and devices is not None and len(devices) == 1 and not dp:
+        world = 1  # one device is visible, so there is one worker
     backend = str(deployment.value("distributed_executor_backend") or "")
     return Grid(
         dp=dp, pp=pp, tp=tp, world=world, several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
-        ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or any("ray" in f.kinds for f in facts),
-        devices_set=visible is not None and not _identity(str(visible.value)),
+        ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or any(mark in line.text for line in lines for mark in _RAY),
+        devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip
+
+
+def _plain_workers(speakers: Iterable[Speaker], facts: Sequence[Fact]) -> int | None:
+    """At least how many workers there are where several sign without a place in the grid; None where no more than one does."""
+    pids = {(s.pid, s.group) for s in speakers if s.label == "Worker" and s.pid is not None}
+    highest = max((f.fields["gpu"] for f in facts if isinstance(f.fields.get("gpu"), int)), default=-1)
+    return max(len(pids), highest + 1) if len(pids) > 1 and len({group for _, group in pids}) == 1 else None
+
+
+def _devices(deployment: Deployment) -> list[str] | None:
+    """The devices that a variable makes visible; None where nothing sets it, empty where it was set to several values."""
+    if "CUDA_VISIBLE_DEVICES" in deployment.tried:
+        return []
+    visible = deployment.environment.get("CUDA_VISIBLE_DEVICES")
+    return None if visible is None else [part.strip() for part in str(visible.value).strip("'\"").split(",") if part.strip()]
 
 
 def _size(deployment: Deployment, name: str, highest: int | None) -> int | None:
@@ -49,39 +70,45 @@ def _power(least: int) -> int:
     return size
 
 
-def _identity(devices: str) -> bool:
-    parts = [p.strip() for p in devices.split(",")]
-    return parts == [str(i) for i in range(len(parts))]
-
-
-def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid) -> Mapping[str, Rank]:
-    """Speaker key -> Rank, for every speaker whose rank the text decides."""
+def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid, *, shared_dp: bool = False) -> Mapping[str, Rank]:
+    """Speaker key -> Rank, for every speaker whose rank the text decides. `shared_dp`: data-parallel attention inside the tensor-parallel ranks."""
     speakers: dict[str, Speaker] = {}
     for line in lines:
         speakers.setdefault(line.speaker.key, line.speaker)
-    ranks = {key: rank for key, speaker in speakers.items() if (rank := _by_tag(speaker, grid)) is not None}
+    ranks = {key: rank for key, speaker in speakers.items() if (rank := _by_tag(speaker, grid, shared_dp)) is not None}
     by_pid = {(s.pid, s.ip, s.group): ranks[k] for k, s in speakers.items() if k in ranks and s.pid is not None}
-    for fact in facts:
-        if "rank-line" in fact.kinds and "rank" in fact.fields and fact.speaker.role in ("worker", "unknown") and fact.speaker.pid is not None:
-            rank = _by_line(fact)
-            ranks.setdefault(fact.speaker.key, rank)
-            by_pid.setdefault((fact.speaker.pid, fact.speaker.ip, fact.speaker.group), rank)
+    for fact in _rank_lines(facts):
+        rank = _by_line(fact)
+        ranks.setdefault(fact.speaker.key, rank)
+        by_pid.setdefault((fact.speaker.pid, fact.speaker.ip, fact.speaker.group), rank)
     for key, speaker in speakers.items():
         if key not in ranks and speaker.pid is not None and (known := by_pid.get((speaker.pid, speaker.ip, speaker.group))):
             ranks[key] = replace(known, basis="pid", label=speaker.label or known.label)
     return ranks
 
 
-def _by_tag(speaker: Speaker, grid: Grid) -> Rank | None:
+def _rank_lines(facts: Sequence[Fact]) -> Iterator[Fact]:
+    """Lines by which a process states its rank; none of a process that states several, for it passes on what others print."""
+    stated: dict[str, dict[int, Fact]] = {}
+    for fact in facts:
+        if "rank-line" in fact.kinds and "rank" in fact.fields and fact.speaker.role in ("worker", "unknown") and fact.speaker.pid is not None:
+            stated.setdefault(fact.speaker.key, {}).setdefault(fact.fields["rank"], fact)
+    for by_rank in stated.values():
+        if len(by_rank) == 1:
+            yield from by_rank.values()
+
+
+def _by_tag(speaker: Speaker, grid: Grid, shared_dp: bool) -> Rank | None:
     parts = speaker.parts
     if speaker.role != "worker" or not parts.keys() & {"rank", "dp", "pp", "tp", "ep"}:
         return None
     if "rank" in parts:
-        return Rank(number=parts["rank"], label=speaker.label, tp=None, pid=speaker.pid, node=speaker.ip, basis="prefix")
+        inside_engine = speaker.label.startswith("VllmWorker") and (grid.dp or 1) > 1  # counts within one engine of several
+        return Rank(number=None if inside_engine else parts["rank"], label=speaker.label, tp=None, pid=speaker.pid, node=speaker.ip, basis="prefix")
     dp, pp, tp = parts.get("dp", 0), parts.get("pp", 0), parts.get("tp", 0)
     tp_size = grid.tp if grid.tp is not None else (1 if "tp" not in parts else None)
     pp_size = grid.pp if grid.pp is not None else (1 if "pp" not in parts else None)
-    number = _number(dp, pp, tp, pp_size, tp_size)
+    number = tp if shared_dp and not pp and "tp" in parts else _number(dp, pp, tp, pp_size, tp_size)
     if number is None and not parts.keys() & {"dp", "pp", "tp"}:
         number = parts.get("ep")
     return Rank(
@@ -91,7 +118,7 @@ def _by_tag(speaker: Speaker, grid: Grid) -> Rank | None:
 
 def _number(dp: int, pp: int, tp: int, pp_size: int | None, tp_size: int | None) -> int | None:
     """dp × (PP × TP) + pp × TP + tp, where the sizes that are needed are known."""
-    if (pp or dp) and tp_size is None or dp and pp_size is None:
+    if ((pp or dp) and tp_size is None) or (dp and pp_size is None):
         return None
     return dp * ((pp_size or 1) * (tp_size or 1)) + pp * (tp_size or 1) + tp
 

@@ -39,12 +39,20 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
     version = printed_version(facts, engine)
     return Evidence(
-        facts=tuple(facts), frames=tuple(frames), deployment=deployment, ranks=ranks_of(lines, facts, grid), engine=engine,
+        facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
+        ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
         engine_version=version, engine_version_range=None if version or engine != "vllm" else narrowed_range(book, facts, lines, frames, arguments),
         lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
-        empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple({l.speaker.key: l for l in lines}.values()),
+        empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple(_first_lines(lines).values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),
     )  # fmt: skip
+
+
+def _first_lines(lines: Sequence[LogLine]) -> dict[str, LogLine]:
+    first: dict[str, LogLine] = {}
+    for line in lines:
+        first.setdefault(line.speaker.key, line)
+    return first
 
 
 def _bounded(lines: list[str]) -> list[str]:
