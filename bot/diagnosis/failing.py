@@ -11,6 +11,8 @@ from bot.domain.rank import Grid, Rank, RankBasis
 ERROR_KINDS = (
     "torch_oom",
     "cuda_oom",
+    "hip_oom",
+    "xpu_oom",
     "cublas_alloc",
     "cumem",
     "nccl",
@@ -53,7 +55,10 @@ _WORKER_FILES = (
 
 def first_error_fact(evidence: Evidence) -> Fact | None:
     """The earliest allocation failure or self-naming memory error; prose and quotations only where nothing better stands."""
-    candidates = [f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and "notice" not in f.kinds]
+    noticed = {(f.source, f.line) for f in evidence.facts if "notice" in f.kinds}
+    candidates = [
+        f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and (f.source, f.line) not in noticed
+    ]
     if not candidates:
         return None
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
