@@ -12,13 +12,14 @@ from sqlalchemy import ColumnElement, Connection, Select, column, func, literal,
 from bot.store import rollups, tables
 from bot.store.derived import OPEN
 from bot.store.index import mark
-from bot.store.sight import visible
+from bot.store.sight import unindexed, visible
 from bot.store.tables import incidents
 
 COUNT_UP_TO = 10_000
 INTEGERS = ("rank", "tp")
 _CHANNELS_AS_MARKS = 20
-_FEW = 20_000
+_FEW = 20_000  # incidents of a team
+_MANY, _MOST, _LEADERS = 8, 0.4, 2
 
 fts = table("search", column("rowid"), column("words"), column("marks"))
 
@@ -82,25 +83,33 @@ class Hits:
                 return None
         inside = self.select(incidents.c.key).limit(COUNT_UP_TO + 1)
         query = select(incidents).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
-        query = query.where(fts.c.rowid.in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc()).limit(limit)
+        # unindexed: else SQLite asks the full-text index once for every key of `inside`.
+        query = query.where(unindexed(fts.c.rowid).in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc()).limit(limit)
         return [dict(row) for row in self.connection.execute(query).mappings()]
 
     def _sqlite(self) -> list[ColumnElement[bool]]:
         if self.bare:
             return []
-        marks = ["(" + " OR ".join(mark(field, value) for value in some) + ")" for field, some in self.values.items() if some]
-        marks += self._whose()
+        by_column = self._by_column()
+        marks = [_any_mark(field, some) for field, some in self.values.items() if some and field not in by_column] + self._whose()
         parts = ([f"marks : ({' AND '.join(marks)})"] if marks else []) + ([_said(self.words)] if self.words else [])
-        return [_match(" AND ".join(parts))]
+        return [_match(" AND ".join(parts)), *(_one_of(field, self.values[field]) for field in by_column)]
+
+    def _by_column(self) -> list[str]:
+        """Fields that allow so many values that most rows have one: where others lead, looking at the row is quicker than a long OR."""
+        wide = [field for field, some in self.values.items() if len(some) > _MANY and field in incidents.c]
+        return [field for field in wide if len(self.values) - len(wide) + len(self.words) >= _LEADERS and self._share(field) > _MOST]
+
+    def _share(self, field: str) -> float:
+        known = rollups.values(self.connection, self.who.team, field, None)
+        return sum(known.get(value, 0) for value in self.values[field]) / (sum(known.values()) or 1)
 
     def _whose(self) -> list[str]:
-        """Team and channels as marks where they leave little; where they leave much, looking at the rows is quicker than a long list."""
+        """The channels as marks while they are few; the team where it has few incidents, else its list is longer than what it rules out."""
         channels = getattr(self.who, "channels", None)
-        if sum(rollups.values(self.connection, self.who.team, "total", channels).values()) > _FEW:
-            return []
-        marks = [mark("team", self.who.team)]
-        if channels and len(channels) <= _CHANNELS_AS_MARKS:
-            marks.append("(" + " OR ".join(mark("channel", channel) for channel in sorted(channels)) + ")")
+        marks = [_any_mark("channel", sorted(channels))] if channels and len(channels) <= _CHANNELS_AS_MARKS else []
+        if sum(rollups.values(self.connection, self.who.team, "total", None).values()) <= _FEW:
+            marks.append(mark("team", self.who.team))
         return marks
 
     def _postgres(self) -> list[ColumnElement[bool]]:
@@ -124,6 +133,10 @@ class Hits:
         for part in parts[1:]:
             joined = joined.op("&&")(part)
         return joined
+
+
+def _any_mark(field: str, some: Sequence[str]) -> str:
+    return "(" + " OR ".join(mark(field, value) for value in some) + ")"
 
 
 def _one_of(field: str, some: Sequence[str]) -> ColumnElement[bool]:

@@ -23,9 +23,9 @@ def visible(table: FromClause, who: Sight | Origin, by_index: bool = True) -> Co
     """Rows that someone may see. For a place (Origin): its own channel and what is not private; never another team's.
 
     A workspace may have joined an organisation later, so its older rows name none. `by_index` False keeps SQLite from walking the
-    team's index: a unary plus before the column says so.
+    team's index.
     """
-    team = table.c.team if by_index else UnaryExpression(table.c.team, operator=custom_op("+"), type_=table.c.team.type)
+    team = table.c.team if by_index else unindexed(table.c.team)
     mine: list[ColumnElement[Any]] = [team == who.team]
     if who.enterprise:
         mine.append(table.c.enterprise.in_((who.enterprise, "")))
@@ -34,3 +34,8 @@ def visible(table: FromClause, who: Sight | Origin, by_index: bool = True) -> Co
     elif who.channels is not None:
         mine.append(table.c.channel.in_(sorted(who.channels)) if who.channels else false())
     return and_(*mine)
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column that SQLite may not look up in an index: a unary plus before it says so."""
+    return UnaryExpression(column, operator=custom_op("+"), type_=column.type)

@@ -66,24 +66,27 @@ async def test_every_search_of_the_readme_is_below_a_tenth_of_a_second(full: Sto
     slow = {}
     for words in SEARCHES:
         for viewer in (Viewer("local"), Viewer("local", "U1", channels=frozenset(f"C{n:03d}" for n in range(6)))):
-            p95, count = await _timed(full, viewer, words, now)
+            p95, busy, count = await _timed(full, viewer, words, now)
             scope = "all" if viewer.channels is None else "six channels"
-            print(f"{p95:8.1f} ms  {count:>8}  {scope:12}  {words or '(nothing)'}")
+            print(f"{p95:8.1f} ms  {busy:7.1f} ms of processor  {count:>8}  {scope:12}  {words or '(nothing)'}")
             if p95 > 100:
                 slow[f"{words} ({scope})"] = round(p95)
     print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
     assert not slow
 
 
-async def _timed(store: Store, viewer: Viewer, words: str, now: datetime) -> tuple[float, str]:
+async def _timed(store: Store, viewer: Viewer, words: str, now: datetime) -> tuple[float, float, str]:
+    """95th percentiles in milliseconds, by the clock and by this process's processor time (the true one on a busy machine), and the count."""
     query = parse(words, now)
     found = await store.search(viewer, query, 50)
-    took = []
+    clock, busy = [], []
     for _ in range(ROUNDS):
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         await store.search(viewer, query, 50)
-        took.append((time.perf_counter() - began) * 1000)
-    return sorted(took)[int(ROUNDS * 0.95) - 1], f"{found.count}{'+' if found.more else ''}"
+        clock.append((time.perf_counter() - began) * 1000)
+        busy.append((time.process_time() - worked) * 1000)
+    at = int(ROUNDS * 0.95) - 1
+    return sorted(clock)[at], sorted(busy)[at], f"{found.count}{'+' if found.more else ''}"
 
 
 async def test_similar_incidents_and_measured_terms_are_found_as_quickly(full: Store) -> None:
