@@ -10,7 +10,7 @@ from aiohttp import web
 
 from bot.settings import Settings
 from bot.usecases.desk import Desk
-from bot.web import api, explain, front, health, history, incident, review, sign_in, sizing
+from bot.web import api, beside, explain, front, health, history, incident, review, sign_in, sizing
 from bot.web.access import gate
 from bot.web.asks import Asks, all_asks
 from bot.web.door import DOOR, Aside, Door, Probe, Visible
@@ -37,6 +37,8 @@ PAGES = [
     web.get("/history", history.history),
     web.get(f"/d/{ID}", incident.show),
     web.get(f"/d/{ID}/log/" + r"{source:\d{1,4}}", incident.log),
+    web.get(f"/d/{ID}/computed", beside.compare),
+    web.post(f"/d/{ID}/computed", beside.compare_with),
     web.post(f"/d/{ID}/evidence", incident.add),
     web.post(f"/d/{ID}/answer", incident.say),
     web.post(f"/d/{ID}/outcome", incident.settle),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.settings import Settings
 from bot.usecases.size_ask import size_arguments, size_words
 from tests.browser.chromium import BINARY, Tab, chromium
 from tests.web.conftest import Shelf, serve, shelf
@@ -31,5 +32,5 @@ async def tab() -> AsyncIterator[Tab]:
 @pytest.fixture
 async def site(serve: Any, shelf: Shelf) -> str:
     """The page's address."""
-    browser = await serve(asks=replace(shelf.asks(), size_arguments=size_arguments, size_words=size_words))
+    browser = await serve(Settings(hf_hub_offline="1"), asks=replace(shelf.asks(), size_arguments=size_arguments, size_words=size_words))
     return str(browser.make_url("")).rstrip("/")

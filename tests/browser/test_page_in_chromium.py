@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from bot.web.sizing import EXAMPLE
 from tests.browser.chromium import Tab
 from tests.web import documents
 from tests.web.conftest import Shelf
 
 LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 PAGES = [
-    "/", "/d/D-0187", "/d/D-0187/log/1", "/history?phase=graph_capture", "/stats", "/explain/budget", "/size", "/size?example=worked",
+    "/", "/d/D-0187", "/d/D-0187/log/1",
+    "/d/D-0187/computed", "/history?phase=graph_capture", "/stats", "/explain/budget", "/size", "/size?example=worked",
     "/examples/capture-on-one-of-eight", "/d/D-9999", "/nowhere",
 ]  # fmt: skip
 
@@ -202,6 +204,20 @@ async def test_the_sizing_answer_follows_the_form(tab: Tab, site: str) -> None:
     text = await tab.run(script)
     assert "40 GB" in text, "half of the device"
     assert "12.5 GB" in text, "what is left for the pool"
+    assert tab.complaints == []
+
+
+async def test_a_pasted_config_puts_computed_beside_measured(tab: Tab, site: str) -> None:
+    await tab.look(390, "dark")
+    await tab.open(site + "/d/D-0187/computed")
+    await tab.run("document.getElementById('config').focus()")
+    await tab.write(EXAMPLE.read_text())
+    await tab.press("Tab")
+    tab.expect_page()
+    await tab.press("Enter")
+    await tab.arrives()
+    assert "62.98 GiB" in await tab.run("document.querySelector('.budget').textContent")
+    assert await tab.run("document.documentElement.scrollWidth") <= 390
     assert tab.complaints == []
 
 
