@@ -1,6 +1,7 @@
 """Who may open the page."""
 
 import pytest
+from aiohttp import web
 
 from bot.settings import Settings
 from bot.web.access import FORWARDED, is_loopback, page_mode
@@ -39,6 +40,16 @@ async def test_health_answers_also_when_the_page_is_off(serve: Serve) -> None:
     browser = await serve(Settings(page="off"))
     for where in ("/healthz", "/readyz", "/metrics"):
         assert (await browser.get(where)).status == 200
+
+
+async def test_what_slack_sends_is_answered_whoever_asks_and_nothing_beside_it(serve: Serve) -> None:
+    async def events(request: web.Request) -> web.Response:
+        return web.Response(text="taken")
+
+    browser = await serve(Settings(page="off"), slack_routes=[web.post("/slack/events", events)])
+    async with browser.post("/slack/events", headers={"Host": "oom.example", "X-Forwarded-For": "10.0.0.7"}) as answer:
+        assert await answer.text() == "taken"
+    assert (await browser.post("/slack/events/more")).status == 404
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.nip.io", "10.0.0.7"])
