@@ -16,7 +16,6 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.settings import Settings, SettingsError
 from bot.slack.asks import Asks
@@ -108,15 +107,7 @@ class SlackDoor:
         self._gate = Gate(self.room, self._workers)
         self._oauth = OAuth(settings, self._installs)
         self._socket: AsyncSocketModeHandler | None = None
-        self._bolt = AsyncApp(
-            name="oombot",
-            logger=logging.getLogger("bot.slack.bolt"),
-            signing_secret=settings.slack_signing_secret or "",
-            client=AsyncWebClient(token=None, base_url=hosts.api_url, timeout=30),
-            authorize=_authorizer(self._installs),
-            request_verification_enabled=True,
-        )
-        self._bolt.use(_entrance(self._installs, self._gate))
+        self._bolt = _bolt(settings, self._installs, self._gate)
         self.routes = web.RouteTableDef()
         self.routes.post("/slack/events")(self._events)
         self.routes.get("/slack/install")(self._oauth.begin)
@@ -198,6 +189,22 @@ class SlackDoor:
         if (request.content_length or 0) > MOST_BODY:
             return web.Response(status=413, text="too large")
         return await to_aiohttp_response(await self._bolt.async_dispatch(await to_bolt_request(request)))
+
+
+def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:
+    """Bolt reads tokens from the environment by itself, and warns that it will not use them: they come from our settings."""
+    logger = logging.getLogger("bot.slack.bolt")
+    logger.setLevel(logging.ERROR)
+    app = AsyncApp(
+        name="oombot",
+        logger=logger,
+        signing_secret=settings.slack_signing_secret or "",
+        client=installs.client(None),
+        authorize=_authorizer(installs),
+    )
+    logger.setLevel(logging.INFO)
+    app.use(_entrance(installs, gate))
+    return app
 
 
 def _authorizer(installs: Installs) -> Callable[..., Awaitable[Any]]:

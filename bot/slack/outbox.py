@@ -44,6 +44,15 @@ class Place:
     thread: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file for a thread; `alt` is what a screen reader says of a picture."""
+
+    name: str
+    data: bytes
+    alt: str = ""
+
+
 class Outbox:
     """Calls wait for the channel's Retry-After; a refused layout is tried plainly once."""
 
@@ -187,17 +196,18 @@ class Outbox:
                 await asyncio.sleep(min(wait, LONGEST_WAIT))
         return False
 
-    async def upload(self, who: Identity, place: Place, files: Sequence[tuple[str, bytes]], comment: str) -> None:
+    async def upload(self, who: Identity, place: Place, files: Sequence[Upload], comment: str) -> None:
         """Files into the thread as one message; SlackApiError when Slack refuses."""
         done = []
-        for name, data in files:
-            opened = await self.call(who, "files.getUploadURLExternal", filename=name, length=len(data))
+        for file in files:
+            seen: dict[str, Any] = {"alt_txt": file.alt} if file.alt else {}
+            opened = await self.call(who, "files.getUploadURLExternal", filename=file.name, length=len(file.data), **seen)
             if not self._hosts.may_download(opened["upload_url"]) or self._installs.session is None:
                 raise UnsureError("Slack named an upload address that is not its own")
-            async with self._installs.session.post(opened["upload_url"], data=data, allow_redirects=False) as answer:
+            async with self._installs.session.post(opened["upload_url"], data=file.data, allow_redirects=False) as answer:
                 if answer.status != 200:
-                    raise UnsureError(f"upload of {name}: status {answer.status}")
-            done.append({"id": opened["file_id"], "title": name})
+                    raise UnsureError(f"upload of {file.name}: status {answer.status}")
+            done.append({"id": opened["file_id"], "title": file.name})
         await self.call(
             who,
             "files.completeUploadExternal",

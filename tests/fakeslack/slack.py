@@ -106,7 +106,7 @@ class FakeSlack:
         app.router.add_post("/respond/{ticket}", self._respond)
         app.router.add_get("/oauth/v2/authorize", self._allow)
         app.router.add_get("/link/{ticket}", self._link)
-        self.app = app
+        self.mount(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -114,6 +114,9 @@ class FakeSlack:
         assert self._runner.addresses
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self._session = aiohttp.ClientSession()
+
+    def mount(self, app: web.Application) -> None:
+        """Room for more routes."""
 
     async def stop(self) -> None:
         for task in list(self._tasks):

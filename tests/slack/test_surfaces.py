@@ -315,6 +315,8 @@ async def test_evidence_is_put_into_the_thread_as_one_file_once(world: World) ->
         await world.until(lambda: len(world.answers(world.channel, ts)) == 2)
         shared = world.answers(world.channel, ts)[1]
         assert next(file["name"] for file in shared["files"]) == "D-0001-evidence.txt"
+        assert [file["name"] for file in shared["files"]][1] == "D-0001-budget.png"
+        assert world.slack.files[shared["files"][1]["id"]].data.startswith(b"\x89PNG")
         assert b"Tried to allocate" in world.slack.files[shared["files"][0]["id"]].data
         await world.quiet()
         await world.bob.click(world.channel, answer, "evidence")

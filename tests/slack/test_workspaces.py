@@ -32,8 +32,10 @@ async def install(world: World, jar: aiohttp.CookieJar | None = None) -> tuple[i
         return answer.status, await answer.text()
 
 
-async def test_two_workspaces_install_and_each_is_answered_with_its_own_token(http_world: World) -> None:
+async def test_two_workspaces_install_and_each_is_answered_with_its_own_token(http_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world = http_world
+    monkeypatch.setenv("SLACK_CLIENT_ID", world.slack.client_id)  # Bolt reads the environment too
+    monkeypatch.setenv("SLACK_CLIENT_SECRET", world.slack.client_secret)
     slack = world.slack
     async with world.bot(many(world)):
         assert (await install(world))[0] == 200

@@ -80,7 +80,7 @@ def title(document: Document) -> str:
 def _verdict(document: Document) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
-    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", rank_name(document.get("rank")) or "not known")]
+    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", _rank(document))]
     facts.append(("Engine", engine(document)))
     deployment = document.get("deployment") or {}
     if deployment.get("model"):
@@ -92,6 +92,12 @@ def _verdict(document: Document) -> list[Block]:
     notes += [str(note) for note in (document.get("notes") or [])[:3]]
     notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
     return [*opening, fields(facts[:6]), *([rich(*(line(cut(note, 500) + "\n") for note in notes))] if notes else [])]
+
+
+def _rank(document: Document) -> str:
+    """Which rank; a check that runs in the engine core belongs to none."""
+    known = rank_name(document.get("rank"))
+    return known or ("none: a check of the engine core" if document["phase"] == "kv_cache_sizing" else "not known")
 
 
 def _first_error(document: Document) -> list[Block]:

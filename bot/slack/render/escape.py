@@ -6,13 +6,15 @@ import unicodedata
 
 # What changes how a line is shown without being seen: controls, zero-width marks, bidirectional overrides.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+# Colours of a terminal; exports often lose the escape character itself and keep the rest.
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|(?<![\w\[])\[(?:\d{1,3};)*\d{1,3}m")
 _LINK = re.compile(r"<((?:https?|ftp|mailto|tel):[^<>|\s]*)(?:\|([^<>]*))?>")
 _REFERENCE = re.compile(r"<([@#!])([^<>|]*)(?:\|([^<>]*))?>")
 
 
 def visible(text: str) -> str:
-    """The text without invisible and direction-changing characters and lone surrogates; newlines and tabs stay."""
-    shown = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """The text without colours, invisible and direction-changing characters and lone surrogates; newlines and tabs stay."""
+    shown = _UNSEEN.sub("", _COLOURS.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
     return "".join(c for c in shown if unicodedata.category(c) != "Cs")
 
 

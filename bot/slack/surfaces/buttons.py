@@ -1,15 +1,19 @@
 """Clicks: how the change went, undo, the rank, the evidence, sharing and changing a sizing."""
 
+import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from bot.pictures import alt_text, bars_of, budget_png
 from bot.slack.conversation import diagnose
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
-from bot.slack.outbox import Place, UnsureError
+from bot.slack.outbox import Place, UnsureError, Upload
 from bot.slack.render.diagnosis import DONT_KNOW
+from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.sizing import sizing_message
@@ -119,13 +123,20 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         await _tell(room, job, f"The evidence of {incident} is already in the thread.")
         return
     try:
-        await room.outbox.upload(job.who, place, [(f"{incident}-evidence.txt", text.encode())], f"Evidence of {incident}")
+        files = [Upload(f"{incident}-evidence.txt", text.encode()), *await asyncio.to_thread(_picture, document)]
+        await room.outbox.upload(job.who, place, files, f"Evidence of {incident}")
     except SlackApiError as refused:
         if refused.response.get("error") not in ("missing_scope", "not_allowed_token_type", "unknown_method"):
             raise
         await _tell(room, job, f"The app lacks files:write, so here is the start of it:\n{text[:600]}")
         return
     await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", "file", "evidence", str(len(text)))
+
+
+def _picture(document: Mapping[str, Any]) -> list[Upload]:
+    """The budget as a picture, where enough was reported for one."""
+    bars = bars_of(document["diagnosis"])
+    return [Upload(f"{document['id']}-budget.png", budget_png(bars), cut(alt_text(bars), 1_000))] if bars else []
 
 
 async def _share(room: Room, job: Job) -> None:
