@@ -86,10 +86,6 @@ def _remarks(budget: Mapping[str, Any]) -> list[Block]:
     said: list[str | Block] = []
     labels = [label for key, label in COMPONENTS if key in EXPECTED and budget.get(key) is None]
     missing = [label if label == "KV cache" else label[0].lower() + label[1:] for label in labels]
-        label[0].lower() + label[1:] if label != "KV cache" else label
-        for key, label in COMPONENTS
-        if key in EXPECTED and budget.get(key) is None
-    ]
     if missing:
         said.append(f"Not in the log: {', '.join(missing)}. ")
     if budget.get("closes") is False and budget.get("residual_bytes") is not None:
