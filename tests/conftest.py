@@ -2,6 +2,7 @@
 
 import os
 
+import huggingface_hub.constants  # noqa: F401  # reads HF_HUB_OFFLINE once, at import: before any test sets it
 import pytest
 
 EVERYTHING = bool(os.environ.get("OOMBOT_TEST_EVERYTHING"))

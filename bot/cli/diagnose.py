@@ -64,8 +64,13 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
     said = [replace(c, at=now) for c in said]
     if not options.into:
         from bot.store.drop import drop
+        from bot.store.quick import neighbours
 
         document = judge(book, said)
+        similar, precedents = neighbours(settings.database, Origin(), document)
+        if precedents:
+            document = judge(book, said, precedents)
+        document["similar"] = similar
         kept = drop(settings.database, Origin(), said, document)
         if kept is not None:
             return Reply("diagnosis", {**document, "id": kept})

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 
-from bot.cli.show_diagnosis import diagnosis_text, in_words
+from bot.cli.show_diagnosis import diagnosis_text, in_words, similar_lines
 from bot.cli.terminal import bold, put
 from bot.settings import Settings
 from bot.usecases.reply import Reply
@@ -35,7 +35,7 @@ async def _shown(incident: str, settings: Settings) -> Reply:
 def _text(reply: Reply, evidence: bool) -> str:
     document = reply.document
     parts = [f"{document['id']}, {document['at']}" + (", evidence erased" if document["erased"] else ""), ""]
-    parts.append(diagnosis_text({**document["diagnosis"], "id": document["id"]}))
+    parts.append(diagnosis_text({**document["diagnosis"], "id": document["id"], "similar": []}))
     if document["trials"]:
         parts.append("\n" + bold("Trials"))
         parts += [
@@ -43,12 +43,7 @@ def _text(reply: Reply, evidence: bool) -> str:
             for t in document["trials"]
         ]
         parts.append(f"  Record how it ended: oombot outcome {document['id']} fixed|moved|same|wrong|other")
-    if document["similar"]:
-        parts.append("\n" + bold("Like it"))
-        parts += [
-            f"  {s['id']}  {s.get('outcome') or 'open'}  {s.get('direction') or ''} {s.get('flag') or s.get('remedy') or ''}".rstrip()
-            for s in document["similar"]
-        ]
+    parts += similar_lines(document["similar"])
     if evidence:
         for contribution in document["contributions"]:
             parts += [

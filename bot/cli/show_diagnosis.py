@@ -1,6 +1,6 @@
 """A diagnosis as it stands in a terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, figure, table, wrapped
@@ -50,6 +50,7 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {question['how']}"
     for note in document["notes"]:
         yield wrapped(note)
+    yield from similar_lines(document["similar"])
     if document["redactions"]:
         yield f"\n{document['redactions']} secret{'s' * (document['redactions'] != 1)} hidden."
 
@@ -123,3 +124,17 @@ def in_words(change: Mapping[str, Any]) -> str:
         return str(change["id"]).replace("-", " ")
     value = f" to {change['value']}" if change["value"] and change["direction"] != "remove" else ""
     return f"{change['direction']} {change['flag']}{value}"
+
+
+def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The nearest past incidents: what was changed there and whether it worked."""
+    if not similar:
+        return
+    settled = [s for s in similar if s.get("outcome")]
+    fixed = sum(s["outcome"] == "fixed" for s in settled)
+    yield f"\n{bold('Like it')}" + (f": {fixed} of {len(settled)} with an outcome were fixed" if settled else "")
+    for one in similar:
+        change = " ".join(str(one[k]) for k in ("direction", "flag", "value") if one.get(k)) or str(one.get("remedy") or "").replace(
+            "-", " "
+        )
+        yield f"  {one['id']}  {str(one.get('at') or '')[:10]}  {one.get('outcome') or 'open':6}  {change}".rstrip()
