@@ -1,5 +1,6 @@
 """What the lines say: every message that the rulebook knows, and every traceback frame."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +17,7 @@ from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled, groups, search
 
 _BOUNDARY = 48
+_RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
 class FactFinder:
@@ -86,7 +88,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
             if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
                 continue
         below_frame.pop(key, None)
-        if text.lstrip().startswith("raise "):
+        if text.lstrip().startswith("raise ") and not _RAISED.search(text):
             continue
         facts += _facts_of(finder, lines, order)
     return facts, frames
@@ -165,7 +167,9 @@ def _parsed(rule: FactRule, captured: dict[str, str], text: str) -> dict[str, An
     fields: dict[str, Any] = {}
     for name, value in captured.items():
         try:
-            fields[name] = parse(rule.fields.get(name, "text"), value)
+            parsed = parse(rule.fields.get(name, "text"), value)
         except ValueError:
             return None
+        whole = name.partition("__")[0]  # kv_cache_bytes__1, kv_cache_bytes__2: parts of one figure
+        fields[whole] = parsed if whole == name or whole not in fields else fields[whole] + parsed
     return fields
