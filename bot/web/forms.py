@@ -7,6 +7,7 @@ from typing import IO
 from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from bot.web.door import door_of
 from bot.web.faults import Fault
@@ -54,6 +55,9 @@ async def read_form(request: web.Request) -> Form:
             await _read_parts(request, form)
         else:
             await _read_fields(request, form)
+    except (ValueError, RuntimeError, AssertionError, HttpProcessingError) as damaged:  # what aiohttp says of a body that is no form
+        form.close()
+        raise Fault(400, "The form arrived damaged", "Go back, reload the page, and send it again.") from damaged
     except BaseException:
         form.close()
         raise

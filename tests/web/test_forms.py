@@ -66,6 +66,32 @@ async def test_a_form_that_another_site_wrote_is_refused(browser: Browser, heade
         assert "another site" in await answer.text()
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=edge", b"no boundary at all"),
+        (
+            "multipart/form-data; boundary=edge",
+            b'--edge\r\nContent-Disposition: form-data; name="token"\r\n\r\nTOKEN\r\n--edge\r\nContent-Dis',
+        ),
+        (
+            "multipart/form-data; boundary=edge",
+            b'--edge\r\nContent-Disposition: form-data; name="token"\r\n\r\nTOKEN\r\n--edge\r\nnonsense\r\n\r\nx\r\n--edge--\r\n',
+        ),
+        ("multipart/mixed; boundary=edge", b"--edge\r\nContent-Type: multipart/mixed; boundary=in\r\n\r\n--in--\r\n--edge--\r\n"),
+        ("application/json", b"{}"),
+        ("application/x-www-form-urlencoded", b"%ff%fe=&" * 5000),
+        ("application/x-www-form-urlencoded", b"a=1&" * 5000),
+    ],
+)
+async def test_a_damaged_form_is_refused_in_a_sentence(browser: Browser, shelf: Shelf, kind: str, body: bytes) -> None:
+    body = body.replace(b"TOKEN", (await browser.token()).encode())
+    async with browser.post("/diagnose", data=body, headers={"Content-Type": kind}, allow_redirects=False) as answer:
+        assert answer.status in (400, 403), await answer.text()
+    assert not shelf.calls("diagnose")
+
+
 async def test_a_form_that_came_through_the_public_address_is_ours(serve: Serve, shelf: Shelf) -> None:
     browser = await serve(Settings(public_url="http://oom.example"))
     token = await browser.token()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from bot.domain.incident import Contribution, Origin
 from bot.rulebook.load import load_rulebook
@@ -115,6 +116,23 @@ async def test_more_than_a_page_of_incidents_is_turned(kept: Any, store: Store) 
     second = await browser.text("/history?gpu=h100&before=D-0003")
     assert 'href="/d/D-0002"' in second
     assert 'href="/d/D-0003"' not in second
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/history?before=xyz", "/history?before=D-999999999999", "/history?before=%00", '/history?q="', "/history?q=%00", "/history?q=a:b:c:*", "/history?q=" + "x" * 4000,
+        "/history?q=NEAR(a%20b)%20OR%20*", "/history?since=never&tp=eight&rank=%3E%3Ex&version=%3E%3D", "/history?phase=soup&outcome=soup", "/stats?since=never",
+        "/stats?since=99999d", "/stats?since=%00", "/d/D-0001/log/0", "/d/D-0001/log/9", "/d/D-999999999999", "/d/0", "/d/x-1", "/explain?about=%00", "/explain/utilization?incident=x",
+        "/size?gpu_memory_bytes=-5&config=%7B%7D", "/size?config=[]", "/size?tensor_parallel_size=0&config=%7B%7D", "/size?q=%00", "/size?tensor_parallel_size=1e9&config=%7B%7D",
+        "/api/v1/incidents?limit=1&q=%22", "/api/v1/size?config=%7B%22a%22:1%7D", "/api/v1/stats?since=x", "/examples/..%2f..%2fetc%2fpasswd", "/static/..%2fapp.py",
+    ],
+)  # fmt: skip
+async def test_whatever_stands_in_an_address_the_bot_does_not_fail(kept: Any, store: Store, path: str) -> None:
+    await keep(store)
+    async with (await kept()).get(URL(path, encoded=True)) as answer:
+        text = await answer.text()
+        assert answer.status in (200, 400, 404), text
 
 
 async def test_similar_incidents_are_linked_with_how_they_ended(kept: Any, store: Store) -> None:
