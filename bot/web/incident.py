@@ -88,6 +88,12 @@ async def say(request: web.Request) -> web.Response:
 
 
 async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequence[Contribution]) -> web.Response:
+    if incident["erased"]:
+        raise Fault(
+            409,
+            f"{incident['id']} was erased",
+            "There is nothing left to read it with. Paste the log anew at /, as an incident of its own.",
+        )
     door = door_of(request)
     viewer = viewer_of(request)
     origin = Origin(team=viewer.team, enterprise=viewer.enterprise, channel=incident.get("channel"), thread=incident.get("thread"))

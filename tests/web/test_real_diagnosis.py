@@ -112,3 +112,21 @@ async def test_a_question_that_nobody_can_answer_is_not_asked_again(browser: Bro
         text = await answer.text()
     assert f"{question}=unknown" in text
     assert f'value="{question}"' not in text
+
+
+async def test_an_erased_incident_takes_no_harm_from_a_late_form(browser: Browser) -> None:
+    shown = example("card-already-in-use")
+    assert shown
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": shown.text}):
+        pass
+    token = await browser.token("/d/D-0001")
+    async with browser.post("/d/D-0001/forget", data={"token": token, "sure": "yes"}):
+        pass
+    late = {
+        "outcome": ({"result": "same"}, 303), "undo": ({}, 303), "answer": ({"question": "workload", "answer": "serving"}, 409),
+        "evidence": ({"paste": "a line\n"}, 409), "forget": ({"sure": "yes"}, 303), "computed": ({"config": "{}"}, 400),
+    }  # fmt: skip
+    for what, (fields, status) in late.items():
+        async with browser.post(f"/d/D-0001/{what}", data={"token": token, **fields}, allow_redirects=False) as answer:
+            assert answer.status == status, (what, await answer.text())
+    assert "ValueError" not in await browser.text("/d/D-0001"), "no line of the log is quoted any more"
