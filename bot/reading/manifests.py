@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from bot.domain.evidence import LogLine
 
@@ -13,7 +14,7 @@ _ENTRY = re.compile(r"""\s*['"]?value['"]?:\s*(?P<value>\S.*?)\s*,?\s*$""")
 
 def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
     """(line, its text), where a flag's or variable's value on the next line has been put behind it."""
-    for line, following in zip(lines, [*lines[1:], None], strict=True):
+    for line, following in zip_longest(lines, lines[1:]):
         text = line.text
         after = following.text if following is not None and following.source == line.source and following.level is None else ""
         if after and ("-" in text) and _DANGLING.search(text) and (value := _VALUE.match(after)) is not None:

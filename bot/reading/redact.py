@@ -79,10 +79,11 @@ def _spans(text: str) -> Iterator[Span]:
             last = text.find("\n", end)
             last = min(len(text) if last < 0 else last, end + AFTER)
             stop = min(len(text), end + BLOCK if block else last + 200)
+            done[rule.id] = end if block else last
             for match in compiled(rule.pattern).finditer(text, first, stop):
                 if match.start() <= last or block:
                     yield match.span("secret")
-            done[rule.id] = last if not block else end
+                    done[rule.id] = max(done[rule.id], match.end())
 
 
 @lru_cache(maxsize=1)

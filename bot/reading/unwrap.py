@@ -4,9 +4,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 MESSAGE_KEYS = ("message", "textPayload", "log", "msg", "line", "Line", "body", "content", "MESSAGE", "text", "event")
+_SURE_KEYS = ("message", "textPayload", "log", "msg", "line", "MESSAGE")
+"""Enough without a time; the others stand in any JSON."""
 _TIME_KEYS = ("timestamp", "@timestamp", "time", "asctime", "date", "ts", "__REALTIME_TIMESTAMP")
 _GROUP_KEYS = ("container_name", "pod_name", "containerName", "podName", "pod", "container", "host", "hostname", "service", "_SYSTEMD_UNIT")
 _LEVEL_KEYS = ("levelname", "level", "severity", "status")
@@ -24,15 +27,16 @@ class Shipped(NamedTuple):
     group: str = ""
     at: str | None = None
     level: str | None = None
+    part: int = 0  # 0 is the first line of a record
 
 
 def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
     """The lines themselves; those of an export instead where there is one, oldest first."""
-    head = next((text.lstrip() for _, text in lines if text.strip()), "")
-    if head[:1] in "{[" and _pretty(lines):
-        records = list(_tree(lines))
+    head = next((text.strip() for _, text in lines if text.strip()), "")
+    if head[:1] in ("{", "[") and _pretty(head):
+        records, end = _tree(lines)
         if records:
-            return _oldest_first(records)
+            return [*_oldest_first(records), *unwrap([(number, text) for number, text in lines if number > end])]
     table = _table(lines)
     if table:
         return _oldest_first(table)
@@ -43,6 +47,8 @@ def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
         if first == "{" and len(raw) > 20 and (records := list(_record_line(number, raw))):
             found += records
             ordered = ordered and records[0].at is None
+        elif first == "[" and '{"' in raw[:200] and (records := _tree([(number, raw)])[0]):
+            found += _oldest_first(records)
         elif first == '"' and (match := _ONE_LINE.match(raw)) is not None:
             found += _split(Shipped(number, _unquoted(f'"{match[1]}"')))
         else:
@@ -50,12 +56,11 @@ def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
     return found if ordered else _oldest_first(found)
 
 
-def _pretty(lines: Sequence[tuple[int, str]]) -> bool:
-    """Is it one JSON document over several lines, or an array on one? Lines of JSON records are not."""
-    texts = [text.strip() for _, text in lines[:400] if text.strip()]
-    if texts[0][0] == "{" and texts[0].endswith("}") and len(texts[0]) > 2:
-        return '"values"' in texts[0] or '"events"' in texts[0] or '"data"' in texts[0] or '"hits"' in texts[0]
-    return texts[0] in ("{", "[", "[{") or texts[0].startswith(('[{"', '[ {"', '{"', "[["))
+def _pretty(head: str) -> bool:
+    """Does a JSON document begin here, over several lines or as an array on one? Lines of JSON records do not count."""
+    if head[0] == "{" and head.endswith("}") and len(head) > 2:
+        return any(key in head for key in ('"values"', '"events"', '"data"', '"hits"'))
+    return head in ("{", "[", "[{") or head.startswith(('[{"', '[ {"', '{"', "[["))
 
 
 def _record_line(number: int, raw: str) -> Iterator[Shipped]:
@@ -73,7 +78,7 @@ def _record_line(number: int, raw: str) -> Iterator[Shipped]:
 def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
     """Text fields by their last name; outer ones win."""
     flat: dict[str, str] = {}
-    for key, value in record.items():
+    for value in record.values():
         if isinstance(value, dict) and depth < 6:
             for name, inner in _flat(value, depth + 1).items():
                 flat.setdefault(name, inner)
@@ -83,7 +88,8 @@ def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
 
 def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
     message = next((fields[k] for k in MESSAGE_KEYS if isinstance(fields.get(k), str)), None)
-    if message is None:
+    at = next((fields[k] for k in _TIME_KEYS if k in fields), None)
+    if message is None or (at is None and not any(key in fields for key in _SURE_KEYS)):
         return None
     process = fields.get("processName")
     if process and "levelname" in fields:
@@ -91,23 +97,23 @@ def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
     group = ".".join(dict.fromkeys(fields[k] for k in _GROUP_KEYS[:2] if fields.get(k))) or next((fields[k] for k in _GROUP_KEYS if fields.get(k)), "")
     level = next((fields[k].upper() for k in _LEVEL_KEYS if fields.get(k, "").isalpha()), None)
     engine = level if process else None  # a log system's severity is the stream's, not the engine's
-    return Shipped(number, message, group, next((fields[k] for k in _TIME_KEYS if k in fields), None), engine)
+    return Shipped(number, message, group, at, engine)
 
 
 def _split(shipped: Shipped) -> Iterator[Shipped]:
     """A record of several lines as its lines, all at one place of the export."""
-    for text in shipped.text.rstrip("\n").split("\n"):
-        yield shipped._replace(text=text.rstrip("\r"))
+    for part, text in enumerate(shipped.text.rstrip("\n").split("\n")):
+        yield shipped._replace(text=text.rstrip("\r"), part=part)
 
 
 def _oldest_first(records: Sequence[Shipped]) -> Sequence[Shipped]:
     """Turned around when the export lists the newest first; lines of one record keep their order."""
     times = [r.at for r in records if r.at]
-    if len(times) < 2 or times[0] <= times[-1] or sum(a >= b for a, b in zip(times, times[1:], strict=False)) < 0.8 * (len(times) - 1):
+    if len(times) < 2 or times[0] <= times[-1] or sum(a >= b for a, b in pairwise(times)) < 0.8 * (len(times) - 1):
         return records
     blocks: list[list[Shipped]] = []
     for record in records:
-        if blocks and blocks[-1][0].number == record.number and blocks[-1][0].at == record.at:
+        if blocks and record.part:
             blocks[-1].append(record)
         else:
             blocks.append([record])
@@ -133,11 +139,12 @@ class _Open:
     items: list[tuple[str, int]]
 
 
-def _tree(lines: Sequence[tuple[int, str]]) -> Iterator[Shipped]:
-    """Records of a JSON document, cut off or whole, each at the line of its message."""
+def _tree(lines: Sequence[tuple[int, str]]) -> tuple[list[Shipped], int]:
+    """(records of a JSON document, cut off or whole, each at the line of its message; the line that it ends on)."""
     stack = [_Open("[", None, {}, {}, [], [])]
     key: str | None = None
     text = ""
+    end = number = 0
     for number, token in _tokens(lines):
         top = stack[-1]
         if token in "{[" and len(stack) < 200:
@@ -146,6 +153,9 @@ def _tree(lines: Sequence[tuple[int, str]]) -> Iterator[Shipped]:
         elif token in "}]" and len(stack) > 1:
             _close(stack.pop(), stack[-1])
             key = None
+            if len(stack) == 1:
+                end = number
+                break
         elif token == ":":
             key = text
         elif token == ",":
@@ -158,9 +168,8 @@ def _tree(lines: Sequence[tuple[int, str]]) -> Iterator[Shipped]:
                 top.items.append((text, number))
     while len(stack) > 1:
         _close(stack.pop(), stack[-1])
-    for number, fields in stack[0].inner:
-        if (shipped := _of_record(number, fields)) is not None:
-            yield from _split(shipped)
+    shipped = [_of_record(place, fields) for place, fields in stack[0].inner]
+    return [line for record in shipped if record is not None for line in _split(record)], end or number
 
 
 def _tokens(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -206,7 +215,7 @@ def _table(lines: Sequence[tuple[int, str]]) -> list[Shipped]:
             group = next((fields[k] for k in ("pod_name", "pod", "container_name", "container", "host", "service") if fields.get(k)), "")
             first = cells[column]
             inner = list(_record_line(number, first)) if first.startswith("{") else []
-            found += inner or [Shipped(number + n, text, group, at) for n, text in enumerate(first.split("\n"))]
+            found += inner or [Shipped(number + n, text, group, at, None, n) for n, text in enumerate(first.split("\n"))]
     return found
 
 
