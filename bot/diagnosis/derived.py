@@ -27,7 +27,8 @@ _VISION = re.compile(
 def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(evidence, error)) if error is not None else []
-    return [*found, *_of_progress(evidence, error), *_of_checks(evidence, error), *_of_deployment(evidence, error)]
+    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_speech(evidence, error)]
+    return [*found, *told, *_of_deployment(evidence, error)]
 
 
 def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
@@ -139,6 +140,19 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     shorter = next((f.fields for f in evidence.facts if f.fields.get("estimated_max_model_len") and f.fields.get("needed_bytes")), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
         yield _fact("estimate-implausibly-short", error)
+
+
+def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+    """What several lines say together: one card for several ranks, one item a prompt."""
+    refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
+    failed = [f for f in refused if f.speaker.key in evidence.ranks]
+    ranks = {evidence.ranks[f.speaker.key].number for f in failed}
+    crowded = all(f.fields.get("other") for f in failed[:1])
+    if len(ranks) > 1 and len({f.fields["gpu"] for f in failed}) == 1 and crowded and not evidence.grid.ray:
+        yield _fact("ranks-share-device", error, ranks=", ".join(str(rank) for rank in sorted(r for r in ranks if r is not None)))
+    limit = next((f for f in evidence.facts if f.id == "prose.mm-limit"), None)
+    if limit is not None and limit.fields["images"] == 1:
+        yield _fact("one-item-per-prompt", limit)
 
 
 def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:

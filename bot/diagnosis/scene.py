@@ -26,7 +26,7 @@ class Scene:
         if of == "anyone":
             return frames
         if of == "engine-core":
-            return [f for f in frames if f.speaker.role in ("engine-core", "unknown", "front-end") and f.speaker != self.failing]
+            return [f for f in frames if f.speaker.role in ("engine-core", "unknown", "front-end")]
         own = [f for f in frames if self.failing is not None and f.speaker.key == self.failing.key]
         return own or [f for f in frames if f.speaker.role in ("worker", "unknown")]
 
@@ -48,7 +48,7 @@ def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterato
     functions, files = texts(condition.frame), texts(condition.file)
     if functions:
         for frame in scene.frames_of(of):
-            named = functions == ["*"] or any(frame.is_function(f) for f in functions)
+            named = functions == ["*"] or any(frame.is_function(f) or (not files and _calls(frame, f)) for f in functions)
             if named and (not files or any(frame.stands_in(f) for f in files)):
                 yield frame
     if condition.echo:
@@ -58,6 +58,11 @@ def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterato
         for fact in scene.facts:
             if (fact.id in ids or any(kind in fact.kinds for kind in kinds)) and _fields_hold(condition.where, fact.fields):
                 yield fact
+
+
+def _calls(frame: Frame, function: str) -> bool:
+    """Does the source line shown below a frame call this method? Where the traceback is cut there, the call is what was running."""
+    return f".{function}(" in frame.echo
 
 
 def holds(

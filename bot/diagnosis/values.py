@@ -134,6 +134,12 @@ def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (str(int(kv) - GIB), GIB) if kv and kv > 2 * GIB else (None, None)
 
 
+def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half of the images that a prompt may hold, one where nothing was said; no videos."""
+    images = next((int(f.fields["images"]) for f in scene.facts if f.id == "prose.mm-limit"), 2)
+    return f'{{"image":{max(1, images // 2)},"video":0}}', None
+
+
 def fewer_capture_sizes(scene: Scene, budget: ReportedBudget | None) -> Value:
     """A handful of sizes."""
     return "1 2 4 8 16", None
@@ -170,6 +176,7 @@ COMPUTED: Mapping[str, Compute] = {
         more_tensor_parallel,
         half_context,
         pinned_pool,
+        fewer_items,
         fewer_capture_sizes,
         lower_fraction,
         raise_fraction,

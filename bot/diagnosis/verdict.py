@@ -7,6 +7,7 @@ from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Proof, Verdict
 
 _LATE = {"serving", "warmup"}
+_TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
 
 def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | None, Verdict]:
@@ -16,12 +17,12 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
     if other is not None and not _device_failure(scene):
         return other, "certain" if other.weight == "decisive" else "likely"
     if scene.error_fact is not None and "undecided" in scene.error_fact.kinds:
-        found = [f for f in found if f.weight == "decisive"]
+        found = [f for f in found if f.weight == "decisive" or f.rule.startswith("prose.")]
     for finding in found:
         if finding.weight == "decisive":
             return finding, "certain"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
-            if finding.weight == "hint" and not short and finding.phase in _LATE:
+            if finding.weight == "hint" and not short and (finding.phase in _LATE or finding.rule == _TOO_EARLY):
                 continue
             return finding, "likely"
     return _no_failure(scene)
@@ -56,7 +57,11 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
 
 
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
-    """A log that came up and shows no error is no failure."""
+    """A log that came up and shows no error is no failure; nor is a question about how memory is used."""
+    asks = next((f for f in scene.facts if "asks" in f.kinds), None)
+    silent = scene.error is None and not _broken(scene) and not any(scene.has(k) for k in ("says-failure", "says-oom", "host-kill"))
+    if asks is not None and silent:
+        return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
     stop = next((f.line for f in scene.facts if "stop" in f.kinds), None)

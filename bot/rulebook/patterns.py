@@ -1,4 +1,4 @@
-"""Compiles rule patterns with the shared pieces they may name: (?&SIZE), (?&NUM), (?&COUNT)."""
+"""Compiles rule patterns with the shared pieces they may name: (?&SIZE), (?&NUM), (?&COUNT); for people's words (?&FAILS), (?&WHILE)."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,6 +9,10 @@ DEFINITIONS = r"""(?(DEFINE)
 (?P<NUM>[-+\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)
 (?P<COUNT>\d{1,3}(?:,\d{3})+|\d+)
 (?P<SIZE>[-+\u2212]?\d[\d,]*(?:\.\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b)
+(?P<FAILS>(?i:(?:(?<![\w-])OOM(?:s|ed|ing|'s|'ed|'d)?\b|out[\ -]of[\ -]memory|OutOfMemory(?:Error)?|crash(?:es|ed|ing)?\b
+  |fail(?:s|ed|ing)?\b|dies\b|died\b)
+  (?:\ ?\((?:OOM|out\ of\ memory)\))?(?:\ (?:CUDA\ )?(?:errors?|issues?|problems?|exceptions?|crash(?:es)?))?))
+(?P<WHILE>(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b))
 )"""
 TIMEOUT = 1.0
 
