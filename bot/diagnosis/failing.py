@@ -89,6 +89,9 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
     figures = {name: fact.fields.get(field) for field, name in _FIGURES.items()}
+    other, allocated = fact.fields.get("other"), fact.fields.get("allocated")
+    if figures["process_bytes"] is None and other and allocated and other >= allocated:
+        figures["process_bytes"] = other  # of several pids that a container cannot match, the one that can hold what PyTorch allocated
     text = evidence.lines.get((fact.source, fact.line), fact.text)
     return FirstError(fact.source, fact.line, text[:2000], kind, figures)
 

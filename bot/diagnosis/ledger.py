@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bot.diagnosis.accounting import Accounting, Figure, accounting_of, closing
 from bot.diagnosis.boots import Engine, current_boot, engine_of, shared_with
+from bot.diagnosis.failing import failing_rank
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.evidence import Fact, Speaker
@@ -116,6 +117,9 @@ def _who(scene: Scene, speaker: Speaker, reports: bool, rows: int) -> tuple[int 
     rank = scene.evidence.ranks.get(speaker.key)
     if rank is not None:
         return rank.number, rank.label
+    failed = failing_rank(scene.evidence, speaker, scene.error_fact) if speaker == scene.failing else None
+    if failed is not None and failed.number is not None:
+        return failed.number, failed.label
     alone = scene.evidence.grid.single and reports and speaker.role != "front-end" and speaker.label != "VllmWorkerProcess"
     number = 0 if alone and (rows == 1 or speaker.role != "unknown" or speaker.key == "") else None
     return number, speaker.label or ("log" if reports else "engine")

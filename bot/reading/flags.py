@@ -136,7 +136,7 @@ def _anchors(spellings: Iterable[str]) -> Iterator[str]:
         for form in {name, name.replace("_", "-"), name.replace("-", "_")}:
             yield f"-{form}"
             yield f".{form}"
-            if len(form) > 2:
+            if len(form) > 2 or form.isupper():
                 yield from (form + mark for mark in "=:'\"` ")
 
 

@@ -145,10 +145,13 @@ def test_graphs_that_runner_v2_captured_while_profiling_are_not_the_graphs() -> 
 
 
 def test_two_printed_fractions_give_the_estimate_behind_them() -> None:
-    found = judged("""
+    found = judged(
+        """
 (EngineCore pid=55) INFO 06-01 10:00:00 [core.py:113] Initializing a V1 LLM engine (v0.22.1) with config: model='/models/a'
 (EngineCore pid=55) INFO 06-01 10:01:00 [gpu_worker.py:530] CUDA graph memory profiling is enabled (default since v0.21.0). The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9127 without CUDA graph memory profiling. To keep the KV cache of before, increase --gpu-memory-utilization to 0.9273.
-(EngineCore pid=55) ERROR 06-01 10:02:10 [core.py:1210] """ + OOM.format(gpu=0))
+(EngineCore pid=55) ERROR 06-01 10:02:10 [core.py:1210] """
+        + OOM.format(gpu=0)
+    )
     (row,) = found.budgets
     assert abs(row.figures["graph_estimate_bytes"] - 0.0073 * gib(79.18)) < 2
     assert row.figures["graphs_inside_budget"] is True
@@ -174,3 +177,17 @@ INFO 10-02 10:00:00 model_runner.py:1025] Loading model weights took 10.0714 GB
 (VllmWorkerProcess pid=77) INFO 10-02 10:00:00 model_runner.py:1025] Loading model weights took 10.0714 GB
 """)
     assert [b.rank for b in found.budgets].count(0) <= 1
+
+
+def test_an_unsigned_failure_stands_in_the_row_of_the_rank_that_its_device_names() -> None:
+    found = judged("vllm serve /models/m --tensor-parallel-size 2\n" + OOM.format(gpu=1))
+    assert found.rank is not None
+    assert [(found.rank.number, b.rank) for b in found.budgets] == [(1, 1)]
+
+
+def test_of_two_unmatched_pids_the_engine_is_the_one_that_can_hold_what_torch_allocated() -> None:
+    found = judged("""
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 has a total capacity of 31.36 GiB of which 463.31 MiB is free. Process 4567 has 2.10 GiB memory in use. Process 9911 has 28.60 GiB memory in use. Of the allocated memory 27.60 GiB is allocated by PyTorch, and 320.00 MiB is reserved by PyTorch but unallocated.
+""")
+    assert found.first_error is not None
+    assert found.first_error.figures["process_bytes"] == gib(28.60)
