@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from aiohttp.web import Application
 
     from bot.settings import Settings
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from bot.store.store import Store
     from bot.usecases.desk import Desk
     from bot.usecases.doctor import Check
+    from bot.usecases.judging import Judges
+    from bot.web.metrics import Meters
 
 COMMANDS = {
     "serve": ("", "the bot: local page, health, metrics, and Slack when tokens are set"),
@@ -62,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
             parser.print_help()
             return 0
         if chosen == "doctor":
-            vars(module)["others"] = (_slack_checks,)
+            vars(module)["others"] = (_page_checks, _slack_checks)
         return int(module.run(options, load_settings()))
     except SettingsError as error:
         print(f"oombot: {error}", file=sys.stderr)
@@ -116,13 +120,15 @@ async def _served(settings: "Settings") -> int:
     from bot.store.store import open_store
     from bot.usecases.desk import Desk
     from bot.usecases.judging import Judges
+    from bot.web.metrics import Meters
 
     load_rulebook()  # a broken rulebook stops the start with its whole report
     store = await open_store(settings.database)
     judges = Judges()
-    desk = Desk(settings=settings, rulebook=load_rulebook, judge=judges.judge, now=lambda: datetime.now(UTC), store=store)
-    slack = _slack(desk, settings, store)
-    runner = web.AppRunner(_page(desk, settings, store, slack), access_log=None)
+    meters = Meters()
+    desk = Desk(settings=settings, rulebook=load_rulebook, judge=meters.counted(judges.judge), now=lambda: datetime.now(UTC), store=store)
+    slack = _slack(desk, settings, store, judges.pool)
+    runner = web.AppRunner(_page(desk, settings, store, slack, meters, judges), access_log=None)
     stopped = asyncio.Event()
     try:
         await runner.setup()
@@ -154,12 +160,14 @@ def _busy(settings: "Settings", error: OSError) -> str:
     )
 
 
-def _page(desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor | None") -> "Application":
+def _page(
+    desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor | None", meters: "Meters", judges: "Judges"
+) -> "Application":
+    """The page's server, with Slack's routes, what readiness asks, and what a signed-in person may see."""
     from aiohttp.web import RouteDef
 
     from bot.usecases.doctor import Check, check_rulebook, check_store
     from bot.web.app import build_app
-    from bot.web.asks import all_asks
 
     async def rulebook() -> Sequence[Check]:
         return [check_rulebook()]
@@ -173,17 +181,30 @@ def _page(desk: "Desk", settings: "Settings", store: "Store", slack: "SlackDoor 
         good = await slack.ready()
         return [Check("slack", good, "connected" if good else "not connected", "oombot doctor says why")]
 
+    async def visible(team: str, user: str, enterprise: str | None) -> frozenset[str] | None:
+        identity = await slack.room.installs.of(enterprise, team) if slack is not None else None
+        if slack is None or identity is None:
+            return None
+        return (await slack.room.visibility.sight(identity, user, None)).viewer.channels
+
     routes = [route for route in slack.routes if isinstance(route, RouteDef)] if slack is not None else []
-    return build_app(desk, settings, store, asks=all_asks(), probes=(rulebook, database, connection), slack_routes=routes)
+    probes = (rulebook, database, connection)
+    return build_app(desk, settings, store, slack_routes=routes, meters=meters, visible=visible, probes=probes, aside=judges.run)
 
 
-def _slack(desk: "Desk", settings: "Settings", store: "Store") -> "SlackDoor | None":
-    """The Slack door where a token or a secret says that there is one."""
+def _slack(desk: "Desk", settings: "Settings", store: "Store", executor: "Executor | None" = None) -> "SlackDoor | None":
+    """The Slack door where a token or a secret says that there is one; large files are decoded by `executor`."""
     if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_signing_secret):
         return None
     from bot.slack.app import build_slack
 
-    return build_slack(desk, settings, store)
+    return build_slack(desk, settings, store, executor=executor)
+
+
+async def _page_checks(settings: "Settings", store: "Store") -> "Sequence[Check]":
+    from bot.web.checks import checks
+
+    return await checks(settings)
 
 
 async def _slack_checks(settings: "Settings", store: "Store") -> "Sequence[Check]":

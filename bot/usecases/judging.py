@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
@@ -14,6 +15,7 @@ from bot.usecases.judge import judge
 
 SHORT = 20_000
 PROCESSES = 2
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
@@ -31,7 +33,7 @@ class Judges:
 
     def __init__(self, processes: int = PROCESSES) -> None:
         self._processes = processes
-        self._pool = self._fresh()
+        self.pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_warm)
@@ -40,14 +42,18 @@ class Judges:
         """The contract's diagnosis document."""
         if sum(len(c.text or "") for c in contributions) <= SHORT:
             return await asyncio.to_thread(_judged, contributions, precedents)
+        return await self.run(partial(_judged, tuple(contributions), tuple(precedents)))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """A picklable piece of work in one of the processes; tried once more when its process died."""
         for attempt in (1, 2):
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._pool, _judged, tuple(contributions), tuple(precedents))
+                return await asyncio.get_running_loop().run_in_executor(self.pool, work)
             except BrokenProcessPool:
                 _LOG.warning("a reading process died (attempt %d)", attempt)
-                self._pool = self._fresh()
+                self.pool = self._fresh()
         raise RuntimeError("the log could not be read: the reading process died twice; send a shorter part of it")
 
     def close(self) -> None:
         """End the processes."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(wait=False, cancel_futures=True)
