@@ -8,6 +8,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.manifest import manifest
 from bot.slack.room import Room
+from bot.slack.workers import DOOR, LAST_ARRIVAL
 from bot.usecases.doctor import Check
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ async def _delivery(room: Room, socket: AsyncSocketModeHandler | None) -> list[C
         address = (settings.public_url or f"http://{settings.host}:{settings.port}").rstrip("/") + "/slack/events"
         mend = f"{PAGE}, your app, Event Subscriptions: Request URL {address}, reachable from the internet and shown as Verified."
         checks.append(Check("Slack over HTTP", None, f"Events are taken at {address}.", mend))
-    heard = await room.store.setting("slack", "last_delivery")
+    heard = await room.store.setting(DOOR, LAST_ARRIVAL)
     mend = (
         f"{PAGE}, your app, Event Subscriptions: on, with app_mention and message.* subscribed; then reinstall the app and mention it once."
     )

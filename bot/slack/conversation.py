@@ -7,9 +7,10 @@ from typing import Any
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
+from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.room import Job, Room
-from bot.usecases.desk import Viewer
+from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
 
 log = logging.getLogger(__name__)
@@ -67,16 +68,19 @@ async def _remember(room: Room, job: Job, place: Place, incident: str, document:
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
 
 
-async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> str:
+async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> None:
     """The incident's one message, posted or edited, with its outcomes so far."""
-    trials: Sequence[Mapping[str, Any]] = ()
-    rounds = 0
-    if document.get("id"):
-        seen = (await room.asks.show(room.desk, Viewer(job.who.team, None, job.who.enterprise), document["id"])).document
-        trials = seen.get("trials") or ()
-        rounds = sum(said["kind"] in ("paste", "file", "answer") for said in seen.get("contributions") or ()) - 1
-    blocks, text = diagnosis_message(document, trials, remark, rounds=rounds)
-    return await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text, doubtful=job.again)
+    kept = await room.store.load(job.who.team, document["id"]) if document.get("id") else None
+    blocks, text = message_of(kept, document, remark)
+    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text, doubtful=job.again)
+
+
+def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str | None = None) -> tuple[list[Block], str]:
+    """Blocks and text of an incident as it stands; `kept` None where nothing is kept."""
+    if kept is None:
+        return diagnosis_message(document, (), remark)
+    said = {c.message or c.at for c in kept.contributions if c.kind in ("paste", "file", "answer")}
+    return diagnosis_message(document, [shown_trial(trial) for trial in kept.trials], remark, rounds=len(said) - 1)
 
 
 async def incident_of(room: Room, job: Job, place: Place) -> Incident | None:

@@ -32,6 +32,8 @@ class Gate:
 
     async def enter(self, body: Mapping[str, Any], who: Identity | None) -> Answer:
         """Status and acknowledgement for one verified payload."""
+        if body.get("type") == "app_rate_limited":
+            log.warning("Slack holds events back: the workspace sends more than 30,000 an hour")
         came = arrival(body, who.bot_user if who else "")
         if came is None:
             return 200, None

@@ -152,7 +152,11 @@ class Outbox:
             await self._laid_out(who, "chat.postMessage", blocks or (), text, channel=place.channel, thread_ts=place.thread,
                                  unfurl_links=False, unfurl_media=False)  # fmt: skip
             return
-        await self._laid_out(who, "chat.postEphemeral", blocks or (), text, channel=place.channel, user=user, thread_ts=place.thread)
+        try:
+            await self._laid_out(who, "chat.postEphemeral", blocks or (), text, channel=place.channel, user=user, thread_ts=place.thread)
+        except SlackApiError as refused:
+            # The person has left, or the bot may not speak there: nothing that another try would mend.
+            log.warning("a word to one person in %s: %s", place.channel, refused.response.get("error"))
 
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""

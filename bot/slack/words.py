@@ -30,6 +30,18 @@ _FACTS = re.compile(
     r"\b(?:vllm|sglang|tensorrt|tgi|lmdeploy|llama\.cpp|ray|tp|pp|dp|[ahbl]\d{2,3}|rtx|mi\d{3}|version|fp8|awq|gptq|bf16|\d+\s*(?:GB|GiB|MiB|k))\b|\d+\.\d+\.\d+|\d+\s*[x×]\s*\w",
     re.IGNORECASE,
 )
+_ANYTHING = re.compile(r".*")
+_NOTHING = re.compile(r"[.!?]?|please[.!]?", re.IGNORECASE)
+_TAKES = {
+    "help": _NOTHING,
+    "settings": _NOTHING,
+    "unwatch": _NOTHING,
+    "watch": re.compile(r"|on|off|stop|this channel|here", re.IGNORECASE),
+    "stats": re.compile(r"|\d+[dwm]|\d{4}-\d\d(-\d\d)?", re.IGNORECASE),
+    "show": re.compile(r"|D?-?\d+", re.IGNORECASE),
+    "forget": re.compile(r"|D?-?\d+", re.IGNORECASE),
+    "outcome": re.compile(r"(?:D-?\d+\s+)?(?:fixed|moved|same|wrong|other|undo)\b.*", re.IGNORECASE),
+}
 _INCIDENT = re.compile(r"\bD-?\d{1,9}\b", re.IGNORECASE)
 LONG = 300  # characters from which a message is taken for a paste
 
@@ -42,18 +54,25 @@ class Verb:
     rest: str
 
 
-def verb(text: str) -> Verb | None:
-    """The verb that a one-line message begins with; None for anything else."""
+def verb(text: str, *, typed_as_command: bool = False) -> Verb | None:
+    """The verb that a one-line message begins with; None for anything else.
+
+    In a conversation “help, it crashed” and “show me” are talk: there a verb must be followed by what it takes.
+    """
     line = text.strip()
     if not line or "\n" in line or len(line) > 1_000:
         return None
     first, _, rest = line.partition(" ")
-    name = first.lower().rstrip(":,")
-    return Verb(name, rest.strip()) if name in VERBS else None
+    found = Verb(first.lower(), rest.strip())
+    if found.name not in VERBS or not (typed_as_command or _TAKES.get(found.name, _ANYTHING).fullmatch(found.rest)):
+        return None
+    return found
 
 
 def incident(text: str) -> str | None:
     """The first incident id in it, as `D-0187`."""
+    if text.strip().isdigit():
+        return f"D-{text.strip():0>4}"
     found = _INCIDENT.search(text)
     return None if found is None else "D-" + re.sub(r"\D", "", found[0]).zfill(4)
 

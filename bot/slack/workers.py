@@ -6,6 +6,7 @@ import logging
 import os
 import time
 import uuid
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slack_sdk.errors import SlackApiError
@@ -24,6 +25,8 @@ WORKERS = 6
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
 PAUSE = 0.5  # seconds between looks at an empty queue
 TRIES = 6
+NOTED_EVERY = 300.0  # seconds
+DOOR, LAST_ARRIVAL = "slack", "last_arrival"
 # Refusals that another try will not change.
 FINAL = frozenset({
     "channel_not_found", "not_in_channel", "is_archived", "account_inactive", "invalid_auth", "token_revoked", "missing_scope",
@@ -43,6 +46,7 @@ class Workers:
         self._tasks: list[asyncio.Task[None]] = []
         self._woken = asyncio.Event()
         self._stopping = False
+        self._noted = -NOTED_EVERY
 
     def start(self) -> None:
         """Begins to work."""
@@ -106,9 +110,16 @@ class Workers:
         surface = next((surface for surface in SURFACES if surface.takes(arrival)), None)
         if surface is None:
             return
+        await self._note_arrival()
         begun = time.monotonic()
         await surface.work(self._room, Job(who, arrival, attempt))
         log.info("%s worked in %.2f s", surface.name, time.monotonic() - begun)
+
+    async def _note_arrival(self) -> None:
+        """For doctor, which runs in a process of its own: when Slack last reached us, to within a few minutes."""
+        if time.monotonic() - self._noted > NOTED_EVERY:
+            self._noted = time.monotonic()
+            await self._room.store.set_setting(DOOR, LAST_ARRIVAL, datetime.now(UTC).isoformat(timespec="minutes"))
 
     async def _keep(self, delivery: int) -> None:
         while True:

@@ -74,3 +74,11 @@ async def test_after_two_rounds_the_bot_stops_asking(world: World) -> None:
         await world.bob.say(world.channel, "tp 4, version 0.11.0", thread=ts)
 
         await world.answer(world.channel, ts, lambda said: "I have stopped asking" in said and "Still open" not in said)
+
+
+async def test_a_message_with_many_files_is_one_round(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        files = [world.ann.file(f"{n}.log", NO_RANK.encode()) for n in range(4)]
+        ts = await world.ann.mention(world.channel, NO_RANK, files=files)
+        await world.answer(world.channel, ts, lambda said: "Still open" in said)

@@ -357,3 +357,24 @@ async def test_no_reminder_where_an_outcome_is_known(world: World) -> None:
         await door.room.reminders.look(time.time() + 90_000)
         await world.quiet()
         assert len(world.answers(world.channel, ts)) == 1
+
+
+async def test_a_mention_that_is_edited_to_hold_the_log_is_answered(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, "help, it crashed, log follows")
+        await world.answer(world.channel, ts, lambda said: "Paste the log here" in said)
+        await world.ann.edit(world.channel, ts, f"<@{world.team.bot_user}> {CRASH}")
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+
+
+async def test_an_outcome_clicked_in_ones_own_view_changes_that_view_and_the_thread(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        await world.bob.slash(world.channel, "show D-0001")
+        shown = await world.until(lambda: world.bob.sees(world.channel))
+        await world.bob.click(world.channel, shown[-1], "fixed")
+        await world.answer(world.channel, ts, lambda said: "Marked: it worked" in said)
+        await world.until(lambda: world.bob.sees(world.channel)[-1].get("replaced"))
+        assert "Marked: it worked" in words(world.bob.sees(world.channel)[-1])

@@ -125,7 +125,7 @@ def _outcome(document: Document, last: Document | None) -> list[Block]:
         "concurrency, cancellation, and a sustained run.",
         "moved": " Reply in this thread with the new log, from before its first error.",
         "same": " That change is refuted: take it back before trying the next.",
-        "wrong": " Reply in this thread with what it really was, or with more of the log.",
+        "wrong": " Reply in this thread with more of the log: the next diagnosis reads all of it.",
     }.get(last["outcome"])
     return [rich(line(*said, *([then] if then else [])))]
 

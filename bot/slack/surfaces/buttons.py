@@ -8,7 +8,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.pictures import alt_text, bars_of, budget_png
-from bot.slack.conversation import diagnose
+from bot.slack.conversation import diagnose, message_of
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place, UnsureError, Upload
@@ -101,6 +101,10 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
     except Unusable as unusable:
         await _tell(room, job, str(unusable))
     await refresh(room, job, incident)
+    kept = await room.store.load(job.who.team, incident)
+    if body["ephemeral"] and body.get("response_url") and kept is not None:
+        blocks, text = message_of(kept, kept.document)
+        await room.outbox.respond(body["response_url"], text, blocks, replace=True)
 
 
 async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | None:

@@ -13,14 +13,13 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Only in threads with an incident that this message is part of, or that named the bot."""
+    """Only what is already part of an incident, or was said to the bot and now holds evidence."""
     body = job.body
     place = place_of(body)
     incident = await incident_of(room, job, place)
-    if incident is None:
-        return
-    part = any(c.message == body["ts"] and c.text is not None for c in incident.contributions)
-    if not part and not (body["mention"] and (body["files"] or is_evidence(body["text"]))):
+    part = incident is not None and any(c.message == body["ts"] and c.text is not None for c in incident.contributions)
+    asked = body["mention"] or place.channel.startswith("D")
+    if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
     if not job.again:
         await room.store.erase_message(job.who.team, place.channel, body["ts"])

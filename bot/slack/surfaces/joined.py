@@ -1,7 +1,5 @@
 """Added to a channel: one hello, for the one who invited it."""
 
-from slack_sdk.errors import SlackApiError
-
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
@@ -24,10 +22,7 @@ async def work(room: Room, job: Job) -> None:
     inviter = job.body.get("inviter")
     if job.arrival.kind != "joined" or not inviter or not job.body["channel"]:
         return
-    try:
-        await room.outbox.whisper(job.who, Place(job.body["channel"], None), inviter, HELLO)
-    except SlackApiError:
-        return  # the inviter has left already
+    await room.outbox.whisper(job.who, Place(job.body["channel"], None), inviter, HELLO)
 
 
 SURFACE = Surface(name="joined", takes=takes, work=work)

@@ -21,6 +21,10 @@ SHARED = frozenset({"size", "explain", "watch", "unwatch"})
 """Verbs whose answer may be read by the channel; what comes out of the history is for the asker alone."""
 
 
+HOUSE_ONLY = frozenset({"forget", "outcome", "watch", "unwatch", "settings"})
+"""Verbs that members of another workspace in a shared channel may not use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A verb with who asked it, where, and what this person may see."""
@@ -42,6 +46,8 @@ async def answer(room: Room, job: Job, said: Verb) -> Said:
     if body.get("thread_ts") and body.get("channel"):
         found = await incident_of(room, job, Place(body["channel"], body["thread_ts"]))
         here = found.id if found else None
+    if body.get("foreign") and said.name in HOUSE_ONLY:
+        return [], "Only members of the workspace that installed me can do this."
     try:
         return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
     except Unusable as unusable:
@@ -102,7 +108,7 @@ async def _outcome(room: Room, asked: Asked) -> Said:
 
 
 async def _stats(room: Room, asked: Asked) -> Said:
-    reply = await room.asks.stats(room.desk, asked.sight.viewer)
+    reply = await room.asks.stats(room.desk, asked.sight.viewer, asked.verb.rest or None)
     return stats_message(reply.document)
 
 
@@ -125,8 +131,6 @@ async def _switch(room: Room, asked: Asked, *, on: bool) -> Said:
     on = on and asked.verb.rest.strip().lower() not in ("off", "stop", "no")
     if not channel or channel.startswith("D"):
         return [], "Here I read everything anyway. Say it in a channel."
-    if body.get("foreign"):
-        return [], "Only members of the workspace that installed me can switch this."
     await room.store.watch(asked.job.who.team, channel, on, body["user"])
     if on:
         return (
@@ -178,7 +182,7 @@ _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
 
 def first_word(text: str) -> Verb:
     """A slash command's text as a verb; anything else is `help`, an incident id alone is `show`."""
-    found = verb(text)
+    found = verb(text, typed_as_command=True)
     if found is not None:
         return found
     return Verb("show", text) if incident(text) and len(text.split()) == 1 else Verb("help", text)
