@@ -26,6 +26,8 @@ _PRAGMAS = (
     "PRAGMA cache_size=-16000",
     "PRAGMA temp_store=MEMORY",
 )
+# A plan must know the words it is made for, and none of these queries runs long enough to be worth compiling.
+_POSTGRES = {"plan_cache_mode": "force_custom_plan", "jit": "off"}
 _DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
 
 
@@ -123,8 +125,8 @@ def revision(connection: Connection) -> str | None:
 def _engine(url: URL, sqlite: bool) -> AsyncEngine:
     if not sqlite:
         try:
-            patience = {"timeout": 10, "command_timeout": 120}
-            return create_async_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True, connect_args=patience)
+            how = {"timeout": 10, "command_timeout": 120, "server_settings": _POSTGRES}
+            return create_async_engine(url, pool_size=5, max_overflow=5, pool_pre_ping=True, connect_args=how)
         except NoSuchModuleError as error:  # asyncpg was left out of the installation
             raise StoreError("The PostgreSQL driver asyncpg is not installed. Install oombot again with all its dependencies.") from error
     # isolation_level None: transactions begin where we say so, not where Python's sqlite3 guesses.

@@ -16,6 +16,7 @@ from bot.store.sight import Sight
 from bot.store.tables import contributions, incidents
 from bot.store.values import resolve
 
+_RANK_UP_TO = {"sqlite": COUNT_UP_TO, "postgresql": 2_000}  # PostgreSQL unpacks every hit's words to weigh them
 FACETS = ("phase", "model", "gpu", "outcome")
 
 
@@ -37,7 +38,8 @@ def search(connection: Connection, who: Sight, query: Query, limit: int, before:
         return Found([], 0, False, {facet: {} for facet in FACETS}, unseen)
     hits = Hits(connection, who, values, query.words, query.since, query.until)
     count, more, counts = _count(connection, who, hits)
-    rows = hits.ranked(limit) if query.words and before is None and 0 < count <= COUNT_UP_TO else None
+    few = not more and 0 < count <= _RANK_UP_TO[connection.dialect.name]
+    rows = hits.ranked(limit) if query.words and before is None and few else None
     if rows is None:
         rows = hits.newest(limit, before)
     return Found(_quoted(connection, rows, query.words), count, more, counts, unseen)

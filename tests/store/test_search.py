@@ -211,3 +211,18 @@ async def test_no_text_breaks_the_search(filled: Store, odd: str) -> None:
     found = await ask(filled, odd)
     letters = any(character.isalnum() for character in odd)
     assert (int(name.removeprefix("D-")) in [row["number"] for row in found.rows]) or not letters or odd == "x:*"
+
+
+async def test_many_hits_stand_newest_first_whatever_their_relevance(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.search.COUNT_UP_TO", 3)
+    for number in range(5):
+        await store.append(Origin(), [paste("alpha " * (9 - number) + "and other words " * number)], document())
+    assert await numbers(store, "alpha") == [5, 4, 3, 2, 1]
+
+
+async def test_a_wide_range_of_versions_is_asked_of_the_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.hits._MANY", 1)
+    for version in ("0.19.0", "0.20.0", "0.21.0", "0.22.0"):
+        await store.append(Origin(), [paste("alpha")], document(engine_version=version))
+    assert sorted(await numbers(store, "gpu:h100 phase:graph_capture version:>=0.20 alpha")) == [2, 3, 4]
+    assert sorted(await numbers(store, "gpu:h100 phase:graph_capture version:<0.20 alpha")) == [1]
