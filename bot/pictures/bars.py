@@ -24,7 +24,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One rank, or several alike. `total`: the device in bytes; `missing`: bytes that a negative pool falls short by.
+    """One rank, or several alike. `total`: the device in bytes, or all that was reported where `whole` is off; `missing`: bytes that a
+    negative pool falls short by.
 
     `pool_range`: lowest and highest pool where it is estimated. `budget`: what the utilization allows, None where nobody said.
     """
@@ -35,6 +36,7 @@ class Bar:
     budget: int | None = None
     missing: int = 0
     pool_range: tuple[int, int] | None = None
+    whole: bool = True
 
     @property
     def claimed(self) -> int:
@@ -88,7 +90,7 @@ def _of_budget(budget: Mapping[str, Any]) -> Bar | None:
     if outside is None and asked is not None and budget.get("total_bytes"):
         outside = total - asked
     label = budget.get("label") or ("an unnamed rank" if budget.get("rank") is None else f"rank {budget['rank']}")
-    return _bar(label, total, (weights, other, pool), outside, asked)
+    return replace(_bar(label, total, (weights, other, pool), outside, asked), whole=bool(budget.get("total_bytes")))
 
 
 def _other(budget: Mapping[str, Any], weights: int | None, pool: int | None, asked: int | None) -> int | None:

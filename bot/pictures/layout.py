@@ -6,7 +6,7 @@ from typing import Literal
 
 from bot.domain.size import gib
 from bot.pictures.bars import NAMES, Bar, Kind, Part
-from bot.pictures.words import parts_in_words, share
+from bot.pictures.words import extent, parts_in_words, share
 
 Theme = Literal["light", "dark"]
 WIDTH, MARGIN, BAR_LEFT = 900, 20, 164
@@ -110,7 +110,7 @@ def _kinds(bars: Sequence[Bar]) -> list[Kind]:
 
 def _row(bar: Bar, top: float, scale: int) -> Iterator[Mark]:
     yield Text(MARGIN, top + 15, bar.label, 14, "ink", bold=True, room=BAR_LEFT - MARGIN - 10)
-    yield Text(MARGIN, top + 31, gib(bar.total), 12, "faint")
+    yield Text(MARGIN, top + 31, extent(bar), 12, "faint")
     width = WIDTH - MARGIN - BAR_LEFT
     end = BAR_LEFT + width * bar.budget / scale if bar.budget and bar.budget < bar.total else None
     x = float(BAR_LEFT)

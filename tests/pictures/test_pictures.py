@@ -34,7 +34,12 @@ def test_a_document_that_says_too_little_draws_no_bar_and_says_so() -> None:
 def test_four_ranks_alike_share_one_bar_whose_parts_fill_the_device() -> None:
     (bar,) = bars_of(article())
     assert bar.label == "ranks 0 to 3"
-    assert bar.parts == (Part("weights", 17_500_000_000), Part("other", 10 * GB), Part("pool", 46_100_000_000), Part("outside", 6_400_000_000))
+    assert bar.parts == (
+        Part("weights", 17_500_000_000),
+        Part("other", 10 * GB),
+        Part("pool", 46_100_000_000),
+        Part("outside", 6_400_000_000),
+    )
     assert bar.claimed == bar.total == 80 * GB
 
 
@@ -113,7 +118,10 @@ def test_every_text_stands_out_from_what_it_stands_on(theme: Any) -> None:
 
 def contrast(one: str, other: str) -> float:
     """As WCAG 2 counts it."""
-    light = sorted((sum(weight * channel(colour, at) for weight, at in ((0.2126, 1), (0.7152, 3), (0.0722, 5))) for colour in (one, other)), reverse=True)
+    light = sorted(
+        (sum(weight * channel(colour, at) for weight, at in ((0.2126, 1), (0.7152, 3), (0.0722, 5))) for colour in (one, other)),
+        reverse=True,
+    )
     return (light[0] + 0.05) / (light[1] + 0.05)
 
 
@@ -127,7 +135,10 @@ def test_the_png_shows_each_part_in_its_colour_and_proportion() -> None:
 
     image = Image.open(BytesIO(budget_png(bars_of(article()))))
     row = [image.getpixel((x, (52 + 2) * 2)) for x in range(image.width)]
-    seen = {kind: row.count(tuple(int(COLOURS["light"][kind][at : at + 2], 16) for at in (1, 3, 5))) for kind in ("weights", "other", "pool", "outside")}
+    seen = {
+        kind: row.count(tuple(int(COLOURS["light"][kind][at : at + 2], 16) for at in (1, 3, 5)))
+        for kind in ("weights", "other", "pool", "outside")
+    }
     assert seen["weights"] / seen["pool"] == pytest.approx(17.5 / 46.1, abs=0.02)
     assert seen["other"] / seen["outside"] == pytest.approx(10 / 6.4, abs=0.1)
 
@@ -141,3 +152,10 @@ def test_more_ranks_than_a_picture_holds_are_said() -> None:
 def test_pillow_waits_until_a_png_is_drawn() -> None:
     code = "import sys, bot.pictures; bot.pictures.budget_svg(()); sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_device_whose_size_nobody_reported_gets_no_shares() -> None:
+    budget = {"rank": 0, "label": "Worker_TP0", "total_bytes": None, "weights_bytes": 8 * 2**30, "kv_cache_bytes": 60 * 2**30}
+    said = alt_text(bars_of({"budgets": [budget]}))
+    assert "%" not in said
+    assert "68.00 GiB reported" in said
