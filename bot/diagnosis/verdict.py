@@ -66,7 +66,7 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
     stop = next((f.line for f in scene.facts if "stop" in f.kinds), None)
     stopped = stop is not None and all(line.number >= stop for line in scene.evidence.errors)
-    if ready is not None and scene.error is None and (quiet or stopped):
+    if ready is not None and scene.error is None and (quiet or stopped) and not scene.has("says-failure"):
         return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
     return None, "open"
 
