@@ -17,6 +17,7 @@ from tests.fakeslack.state import Channel
 
 ROOT = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("playground.html")
+EXPECTED = ROOT / "tests" / "slack" / "expected"
 PORT = 8089
 
 
@@ -97,6 +98,7 @@ class OpenSlack(FakeSlack):
     def mount(self, app: web.Application) -> None:
         self.ground = Playground(self)
         app.router.add_get("/", _page)
+        app.router.add_static("/expected/", EXPECTED)
         app.router.add_get("/play/state", self.ground.state)
         app.router.add_post("/play/do", self.ground.do)
 

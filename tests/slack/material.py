@@ -8,7 +8,7 @@ from bot.domain.incident import Contribution
 from bot.usecases.desk import Desk
 from bot.usecases.reply import Reply
 
-CRASH = """(EngineCore_DP0 pid=4100) INFO 11-30 04:10:02 [gpu_worker.py:298] Available KV cache memory: 35.68 GiB
+CRASH = """(EngineCore_DP0 pid=4100) INFO 11-30 04:10:02 [gpu_worker.py:298] Available KV cache memory: 47.11 GiB
 (Worker_TP3 pid=4213) ERROR 11-30 04:10:31 [multiproc_executor.py:671] File "vllm/v1/worker/gpu_model_runner.py", line 3391, in capture_model
 (Worker_TP3 pid=4213) ERROR 11-30 04:10:31 [multiproc_executor.py:671] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 3 has a total capacity of 79.25 GiB of which 12.50 MiB is free.
 """
@@ -63,8 +63,8 @@ def certain(text: str = CRASH) -> dict[str, Any]:
         "rank": {"number": 3, "label": "Worker_TP3", "dp": None, "pp": 0, "tp": 3, "ep": None, "gpu_index": 3, "node": None, "pid": 4213, "basis": "prefix"},
         "first_error": {"source": 1, "line": line, "text": error, "kind": "torch_oom", "tried_bytes": 67_108_864, "free_bytes": 13_107_200, "total_bytes": 85_094_039_552, **sizes},
         "budgets": [budget(3, total_bytes=85_094_039_552, requested_bytes=76_584_635_596, weights_bytes=17_500_000_000, activation_peak_bytes=6_549_000_000,
-                           non_torch_bytes=1_950_000_000, kv_cache_bytes=38_311_008_993, kv_tokens=796_000, max_concurrency=7.96, closes=False,
-                           residual_bytes=12_274_626_603, lines={"kv_cache_bytes": 1})],
+                           non_torch_bytes=1_950_000_000, kv_cache_bytes=50_583_977_329, kv_tokens=771_850, max_concurrency=7.72, closes=True,
+                           residual_bytes=1_658_267, lines={"kv_cache_bytes": 1})],
         "deployment": {"model": "Qwen/Qwen3-32B", "gpu": "H100-80GB", "gpu_count": 4, "tensor_parallel_size": 4, "pipeline_parallel_size": 1, "tried": {}, "host": {}},
         "recommendation": dict(LOWER), "alternatives": [dict(SMALLER)],
         "avoid": [{"flag": "--max-model-len", "direction": "lower", "because": "the pool is already allocated and does not shrink with it."}],

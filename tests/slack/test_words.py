@@ -76,4 +76,10 @@ def test_facts_are_told_apart_from_talk() -> None:
 
 
 def test_an_incident_is_found_in_many_spellings() -> None:
-    assert [incident(said) for said in ("D-0187", "d-187", "see D187 please", "no", "187")] == ["D-0187", "D-0187", "D-0187", None, "D-0187"]
+    assert [incident(said) for said in ("D-0187", "d-187", "see D187 please", "no", "187")] == [
+        "D-0187",
+        "D-0187",
+        "D-0187",
+        None,
+        "D-0187",
+    ]
