@@ -136,7 +136,7 @@ class Store:
         tp: int | None = None,
         version: str | None = None,
         batched_tokens: int | None = None,
-        limit: int = 20,
+        limit: int = 200,
     ) -> list[dict[str, Any]]:
         """Terms that engines reported for a model, bytes per rank, closest conditions first, each with its incident's id."""
         return await self._read(similar.measured, who, model, gpu, tp, version, batched_tokens, limit)
