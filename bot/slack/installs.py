@@ -138,6 +138,10 @@ class Installs:
         await self._store.save_install("" if identity.whole_enterprise else identity.team, payload, enterprise=identity.enterprise, by=by)
         self._remember(identity)
 
+    def doubt(self, identity: Identity) -> None:
+        """Slack no longer takes this token: another process may have renewed it, so it is looked up again."""
+        self._known = {key: known for key, known in self._known.items() if known.token != identity.token}
+
     async def access(self, **given: str) -> dict[str, Any]:
         """Slack's answer to oauth.v2.access. SlackApiError when it refuses."""
         secrets = {"client_id": self._settings.slack_client_id or "", "client_secret": self._settings.slack_client_secret or ""}

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 TRIES = 5
-LONGEST_WAIT = 60.0
+LONGEST_WAIT = 300.0  # seconds
 METADATA = "oombot_reply"
 # Refusals of a layout, after which the same content is tried once in the oldest blocks, then as text alone.
 LAYOUT = frozenset(
     {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "invalid_arguments", "metadata_too_large"}
 )
+STALE = frozenset({"token_expired", "invalid_auth", "token_revoked", "account_inactive"})
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"})
 
 
@@ -77,6 +78,8 @@ class Outbox:
                 if status == 429:
                     self._not_before[lane] = time.monotonic() + _retry_after(refused)
                     continue
+                if refused.response.get("error") in STALE:
+                    self._installs.doubt(who)
                 if status < 500:
                     raise
                 if sure:

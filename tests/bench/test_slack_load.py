@@ -10,11 +10,10 @@ import pytest
 
 from bot.rulebook.load import load_rulebook
 from bot.usecases.desk import Desk
-from bot.usecases.explain import explain
 from bot.usecases.judging import Judges
 from tests.fakeslack import FakeSlack
 from tests.slack.material import CRASH
-from tests.slack.world import World, asks
+from tests.slack.world import World
 
 PASTES, THREADS, SECONDS = 50, 20, 10.0
 NOISE = (
@@ -35,10 +34,8 @@ async def test_fifty_uploads_in_ten_seconds(transport: str, tmp_path: Path, caps
     try:
         async with slack.running():
             world = World(slack, tmp_path)
-            async with world.bot(asks=asks(explain=explain)) as door:
-                object.__setattr__(
-                    door.room, "desk", Desk(world.settings(), load_rulebook, judges.judge, lambda: datetime.now(UTC), world.store)
-                )
+            desk = Desk(world.settings(), load_rulebook, judges.judge, lambda: datetime.now(UTC))
+            async with world.bot(desk=desk):
                 took = await _drive(world)
     finally:
         judges.close()

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,10 +67,11 @@ class World:
         return Settings(**{**given, **other})
 
     @asynccontextmanager
-    async def bot(self, settings: Settings | None = None, **options: Any) -> AsyncIterator[SlackDoor]:
+    async def bot(self, settings: Settings | None = None, *, desk: Desk | None = None, **options: Any) -> AsyncIterator[SlackDoor]:
         settings = settings or self.settings()
         self.store = await open_store(self.url)
-        desk = Desk(settings, SimpleNamespace, material.judge, lambda: datetime.now(UTC), self.store)  # type: ignore[arg-type]
+        desk = desk or Desk(settings, SimpleNamespace, material.judge, lambda: datetime.now(UTC))  # type: ignore[arg-type]
+        desk = replace(desk, store=self.store)
         self.door = build_slack(desk, settings, self.store, **{"asks": asks(), "lease": 2.0, **options})
         app = web.Application(client_max_size=8 * 1024 * 1024)
         app.add_routes(self.door.routes)

@@ -24,7 +24,8 @@ from bot.slack.render.blocks import (
 from bot.slack.render.budget import budget_blocks
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, change, engine, moment, number, rank_name, size
+from bot.slack.render.wording import OUTCOMES, PHASES, change, engine, moment, rank_name, size
+from bot.usecases.settle import CHECKLIST
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -121,13 +122,14 @@ def _outcome(document: Document, last: Document | None) -> list[Block]:
         said += [", by ", person(last["by"])]
     said.append(f", {moment(last.get('at'))}.")
     then = {
-        "fixed": " A start-up is no proof of stability: next, the workload. Longest accepted input and output, multimodal limits, full "
-        "concurrency, cancellation, and a sustained run.",
+        "fixed": " A start-up is no proof of stability. Next, test:",
         "moved": " Reply in this thread with the new log, from before its first error.",
         "same": " That change is refuted: take it back before trying the next.",
         "wrong": " Reply in this thread with more of the log: the next diagnosis reads all of it.",
     }.get(last["outcome"])
-    return [rich(line(*said, *([then] if then else [])))]
+    said += [then] if then else []
+    checklist = [bullets([[item] for item in CHECKLIST])] if last["outcome"] == "fixed" else []
+    return [rich(line(*said), *checklist)]
 
 
 def _change(document: Document) -> list[Block]:
@@ -206,8 +208,6 @@ def _footer(document: Document, remark: str | None) -> Block:
         said.append(f"Evidence: line {proof['line']}, rule {proof['rule']}")
     if document.get("id"):
         said.append(str(document["id"]))
-    if document.get("redactions"):
-        said.append(f"{number(document['redactions'])} hidden in the evidence")
     if remark:
         said.append(remark)
     return small(" · ".join(said) or "oombot")
