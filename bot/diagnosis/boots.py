@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from bot.domain.evidence import Fact, Speaker
 
 BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
+_COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
 Engine = tuple[str, int | None]
 """(container or stage, engine index): who shares one engine core."""
 
@@ -22,21 +23,31 @@ def current_boot(facts: Sequence[Fact], failure: Fact | None) -> list[Fact]:
 
 
 def _last_start(facts: Sequence[Fact], until: int | None) -> Sequence[Fact]:
+    marks = [f for f in facts if f.id in BEGINNINGS]
     begin = 0
     seen: dict[tuple[str, str], Fact] = {}
-    for fact in facts:
+    for fact in marks:
         if until is not None and fact.order > until:
             break
-        if fact.id not in BEGINNINGS:
-            continue
-        key = (fact.id, fact.speaker.label)
-        before = seen.get(key)
-        if before is not None and not _speaks_later(facts, before.speaker, fact):
+        before = seen.get((fact.id, fact.speaker.label))
+        if before is None and not seen and _of_an_earlier_start(facts, fact):
             begin = fact.order
-            seen = {}
-        seen[key] = fact
-    after = min((f.order for f in facts if until is not None and f.order > until and f.id in BEGINNINGS), default=None)
-    return [f for f in facts if f.order >= begin and (after is None or f.order < after)]
+        elif before is not None and not _speaks_later(facts, before.speaker, fact):
+            begin, seen = fact.order, {}
+        seen[fact.id, fact.speaker.label] = fact
+    after = min((f.order for f in marks if until is not None and f.order > until), default=None)
+    first = min((f.order for f in marks), default=0)
+    return [f for f in facts if (begin <= f.order and (after is None or f.order < after)) or _always(f, first)]
+
+
+def _of_an_earlier_start(facts: Sequence[Fact], first: Fact) -> bool:
+    """Does the paste begin in the middle of a start: an engine had come further before it introduced itself?"""
+    return any(f.order < first.order and f.kinds & _COME_FAR for f in facts)
+
+
+def _always(fact: Fact, first: int) -> bool:
+    """What people wrote, and what stands before the first start without telling how far one came: the command, the title."""
+    return "prose" in fact.kinds or (fact.order < first and not fact.kinds & {*_COME_FAR, "progress", "allocation-failed", "memory-error"})
 
 
 def _speaks_later(facts: Sequence[Fact], first: Speaker, second: Fact) -> bool:

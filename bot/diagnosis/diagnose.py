@@ -1,8 +1,10 @@
 """Evidence in, Diagnosis out: pure, and the same every time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from bot.diagnosis.boots import current_boot
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger
@@ -57,6 +59,7 @@ def diagnose(
 def _scene(evidence: Evidence) -> Scene:
     fact = first_error_fact(evidence)
     error = None if fact is None else as_first_error(fact, evidence)
+    evidence = replace(evidence, facts=tuple(current_boot(evidence.facts, fact)))
     facts = [*evidence.facts, *derived_facts(evidence, fact)]
     return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
 

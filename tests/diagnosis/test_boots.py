@@ -1,0 +1,55 @@
+"""A log of several starts is judged by the one that failed."""
+
+import pytest
+
+from bot.diagnosis.diagnose import diagnose
+from bot.domain.diagnosis import Diagnosis
+from bot.domain.incident import Contribution
+from bot.reading.read import read
+from bot.rulebook.load import load_rulebook
+
+BOOK = load_rulebook()
+SERVED = """(APIServer pid=1) INFO 06-01 09:00:00 [api_server.py:2010] vLLM API server version 0.14.1
+(EngineCore_DP0 pid=300) INFO 06-01 09:00:20 [core.py:97] Initializing a V1 LLM engine (v0.14.1) with config: model='/models/m'
+(EngineCore_DP0 pid=300) INFO 06-01 09:01:00 [gpu_model_runner.py:3800] Model loading took 14.37 GiB memory and 13.381314 seconds
+(EngineCore_DP0 pid=300) INFO 06-01 09:01:30 [gpu_worker.py:373] Available KV cache memory: 30.1 GiB
+(EngineCore_DP0 pid=300) INFO 06-01 09:01:40 [gpu_model_runner.py:4900] Graph capturing finished in 9 secs, took 0.61 GiB
+(APIServer pid=1) INFO:     Application startup complete.
+(APIServer pid=1) INFO:     10.0.0.34:57224 - "POST /v1/completions HTTP/1.1" 200 OK
+"""
+AGAIN = """(APIServer pid=1) INFO 06-01 10:00:00 [api_server.py:2010] vLLM API server version 0.14.1
+(EngineCore_DP0 pid=411) INFO 06-01 10:00:20 [core.py:97] Initializing a V1 LLM engine (v0.14.1) with config: model='/models/larger'
+(EngineCore_DP0 pid=411) INFO 06-01 10:00:25 [gpu_model_runner.py:3700] Starting to load model /models/larger...
+"""
+OOM = (
+    "(EngineCore_DP0 pid=411) ERROR 06-01 10:01:00 [core.py:936] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. "
+    "GPU 0 has a total capacity of 47.50 GiB of which 41.00 MiB is free. Including non-PyTorch memory, this process has 47.30 GiB memory in use. "
+    "Of the allocated memory 46.50 GiB is allocated by PyTorch, and 61.00 MiB is reserved by PyTorch but unallocated.\n"
+)
+
+
+def judged(text: str) -> Diagnosis:
+    return diagnose(BOOK, read(BOOK, [Contribution("paste", text)]))
+
+
+@pytest.mark.parametrize("earlier", [SERVED, SERVED[SERVED.index("(EngineCore_DP0 pid=300) INFO 06-01 09:01:00") :]])
+def test_an_earlier_start_that_served_does_not_make_a_later_failure_one_of_serving(earlier: str) -> None:
+    found = judged(earlier + AGAIN + OOM)
+    assert found.phase == "weight_loading"
+    assert all("kv_cache_bytes" not in row.figures for row in found.budgets)
+
+
+def test_a_start_after_the_failure_does_not_count_either() -> None:
+    later = AGAIN.replace("pid=411", "pid=522") + "(EngineCore_DP0 pid=522) INFO 06-01 11:01:30 [gpu_worker.py:373] Available KV cache memory: 3.3 GiB\n"
+    found = judged(AGAIN + OOM + later)
+    assert found.phase == "weight_loading"
+    assert all("kv_cache_bytes" not in row.figures for row in found.budgets)
+
+
+def test_the_same_failure_without_a_restart_is_one_of_serving() -> None:
+    assert judged(SERVED + OOM.replace("pid=411", "pid=300")).phase == "serving"
+
+
+def test_what_stands_before_the_first_start_is_kept() -> None:
+    found = judged("vllm serve /models/larger --gpu-memory-utilization 0.95\n" + SERVED + AGAIN + OOM)
+    assert found.deployment["gpu_memory_utilization"] == 0.95
