@@ -13,7 +13,8 @@ MOST_BYTES = 256 * 2**20
 MOST_FILES = 50
 _STEP = 2**20
 _LOGS = frozenset({
-    "", ".log", ".txt", ".out", ".err", ".json", ".jsonl", ".ndjson", ".csv", ".yaml", ".yml", ".md", ".gz", ".toml", ".ini", ".env", ".sh", ".prom", ".py",
+    "", ".log", ".txt", ".out", ".err", ".json", ".jsonl", ".ndjson", ".csv", ".yaml", ".yml", ".md", ".gz", ".toml", ".ini", ".env", ".sh",
+    ".prom", ".py",
 })  # fmt: skip
 
 

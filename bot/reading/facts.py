@@ -1,5 +1,6 @@
 """What the lines say: every message that the rulebook knows, and every traceback frame."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -97,7 +98,8 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
 def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:
     """The next lines of the same source."""
     following = lines[order + 1 : order + 1 + count]
-    return following if not following or following[-1].source == lines[order].source else [n for n in following if n.source == lines[order].source]
+    own = lines[order].source
+    return following if not following or following[-1].source == own else [line for line in following if line.source == own]
 
 
 def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
@@ -168,7 +170,9 @@ def _parsed(rule: FactRule, captured: dict[str, str], text: str) -> dict[str, An
     for name, value in captured.items():
         try:
             parsed = parse(rule.fields.get(name, "text"), value)
-        except ValueError:
+        except (ValueError, OverflowError):
+            return None
+        if isinstance(parsed, float) and not math.isfinite(parsed):
             return None
         whole = name.partition("__")[0]  # kv_cache_bytes__1, kv_cache_bytes__2: parts of one figure
         fields[whole] = parsed if whole == name or whole not in fields else fields[whole] + parsed

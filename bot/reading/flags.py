@@ -15,7 +15,8 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
 _VALUE = (
-    r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|[^\s'",;)}\]\\]{1,400})"""
+    r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))"""
+    r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|[^\s'",;)}\]\\]{1,400})"""
 )
 _FALSE = {"false", "none", "null", "no"}
 _TRUTH = {*_FALSE, "true", "yes", "0", "1"}
@@ -24,10 +25,11 @@ _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph
 """What is read inside a JSON value; other keys there belong to a draft model or a connector."""
 _MORE = re.compile(r"\s*`?\s*(?:,?\s*(?:and|or|then|to|vs\.?)\s|,|/|→|->|=>)\s*`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
+_IS = r"`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?"
 _UTILIZATION = re.compile(
-    r"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?(?P<value>0?\.\d{1,3})(?![\w%.])"
+    rf"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}})(?![\w%.])"
 )
-_LENGTH = re.compile(r"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?(?P<value>\d[\d,]{2,8}|\d{1,4}[kK])(?![\w%.])")
+_LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK])(?![\w%.])")
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
 
@@ -60,7 +62,8 @@ class ArgumentReader:
         self._pattern = re.compile(
             rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
             rf"(?:`?\*{{0,2}}(?:=|['\"]?\s*,\s*(?=['\"])|\s*\|\s*|:\s+|\s+)(?!['\"]?--?[a-zA-Z])\s*`?{_VALUE})?"
-            rf"|(?:(?<![\w.-])|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?\s*(?:=(?!=)|:(?!/))\s*`?{_VALUE.replace('value', 'keyed')})"
+            rf"|(?:(?<![\w.-])|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?\s*(?:=(?!=)|:(?!/))"
+            rf"\s*`?{_VALUE.replace('value', 'keyed')})"
         )
 
     def read(self, line: LogLine, text: str) -> Iterator[Found]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 _BAR = re.compile(r"\r+|\\r(?=[A-Z(][\w ,()-]{3,60}:\s+\d{1,3}%)|(?<=[\d\]s%])(?=\(Worker_)")
 _RECORD = re.compile(
-    r"""(?:(?<=[^\s(])|(?<=\S)\ )(?=\((?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)[\w ]*(?:\ rank=\d+)?\ ?pid=\d+[^)]{0,80}\)\ )(?<!\)\ )(?<!\))
+    r"""(?:(?<=[^\s(])|(?<=\S)\ )(?<!\)\ )(?<!\))
+        (?=\((?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)[\w\ ]{0,60}(?:\ rank=\d+)?\ ?pid=\d+[^)]{0,80}\)\ )
     |(?<=[^\s\])|])\ ?(?=(?:INFO|ERROR|WARNING|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ \[?[\w./]+\.py:\d+\])
     |(?<=\S)\ (?=\[rank\d+\]:\ )
     |(?<=\S)\ ?(?=\[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d(?:\ (?:DP|PP|TP|EP)\d+)+\]\ )

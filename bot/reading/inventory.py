@@ -10,24 +10,34 @@ from bot.domain.known import Known
 from bot.domain.size import GIB, parse_size
 from bot.rulebook.gpus import Gpus, Mention, load_gpus
 
-_SMI_ROW = re.compile(r"\|[ \t]+(?P<index>\d+)[ \t]+(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{0,60}?)[ \t]+(?:On|Off|\.\.\.)[ \t]*\|")
+_CARD = r"(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{0,60}?)"
+_SMI_ROW = re.compile(rf"\|[ \t]+(?P<index>\d+)[ \t]+{_CARD}[ \t]+(?:On|Off|\.\.\.)[ \t]*\|")
 _LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d+): (?P<name>[\w /.-]{2,80}?)(?: \(UUID[^\n]*)?[ \t]*$", re.MULTILINE)
-_QUERIED = re.compile(r"^[ \t]*(?P<index>\d{1,2}), ?(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{2,60}),", re.MULTILINE)
+_QUERIED = re.compile(rf"^[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},", re.MULTILINE)
 _RAM = re.compile(
-    r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))|(?:RAM|host memory):? (?P<size2>\d{1,6} ?[GT]i?B)",
+    r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))"
+    r"|(?:RAM|host memory):? (?P<size2>\d{1,6} ?[GT]i?B)",
     re.MULTILINE,
 )
-_LIMIT = re.compile(r"^[ \t]*(?:-[ \t]*)?(?:memory|mem_limit):[ \t]*[\"']?(?P<size>\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+_LIMIT = re.compile(
+    r"^[ \t]*(?:-[ \t]*)?(?:memory|mem_limit):[ \t]*[\"']?(?P<size>\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$",
+    re.MULTILINE,
+)
 _DOCKER_LIMIT = re.compile(r"(?<![\w-])(?:--memory|-m)[= ](?P<size>\d+(?:\.\d+)?[kKmMgG][bB]?)(?![\w.])")
 _SHM = re.compile(
-    r"^shm[ \t]+(?P<size>\d+(?:\.\d+)?[MGKT])[ \t]|--shm-size[= ][\"']?(?P<flag>\d+(?:\.\d+)?[mMgG][bB]?)|^[ \t]*shm_size:[ \t]*[\"']?(?P<key>\d+(?:\.\d+)?[ ]?[mMgG]i?[bB]?)"
+    r"^shm[ \t]+(?P<size>\d+(?:\.\d+)?[MGKT])[ \t]|--shm-size[= ][\"']?(?P<flag>\d+(?:\.\d+)?[mMgG][bB]?)"
+    r"|^[ \t]*shm_size:[ \t]*[\"']?(?P<key>\d+(?:\.\d+)?[ ]?[mMgG]i?[bB]?)"
     r"|^[ \t]*sizeLimit:[ \t]*[\"']?(?P<limit>\d+(?:\.\d+)?[MG]i?)[\"']?[ \t]*$",
     re.MULTILINE,
 )
-_HOST = (("memory_bytes", _RAM, ("RAM", "emory", "ram")), ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")), ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
-         ("shm_bytes", _SHM, ("shm", "sizeLimit:")))  # fmt: skip
+_HOST = (
+    ("memory_bytes", _RAM, ("RAM", "emory", "ram")),
+    ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")),
+    ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
+    ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
+)
 _LAUNCHERS = (
-    ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/gpu")),
+    ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/")),
     ("compose", ("docker compose", "docker-compose", "\nservices:", "compose.yaml", "compose.yml")),
     ("docker", ("docker run", "--gpus all", "vllm/vllm-openai", "podman run", "docker logs")),
     ("ray", ("ray start", "RayWorker", "ray::", "raylet")),
@@ -62,7 +72,7 @@ def read_inventory(
         (int(f.fields["total_bytes"]) for f in facts if f.fields.get("total_bytes")), None
     )
     named = [(joined.line_at(m.start), m) for m in gpus.mentions(joined.text)]
-    listed = {m["index"] for pattern in (_LISTED, _SMI_ROW, _QUERIED) for m in pattern.finditer(joined.text)} if "GPU" in joined.text or "," in joined.text else set()
+    listed = {m["index"] for pattern in (_LISTED, _SMI_ROW, _QUERIED) for m in pattern.finditer(joined.text)}
     gpu = _gpu(gpus, named, total, facts)
     counts = [(m.count, line) for line, m in named if m.count]
     count = Known(counts[0][0], "log", counts[0][1].source, counts[0][1].number) if counts else None
@@ -93,7 +103,8 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
                 host.setdefault(name, Known(int(fact.fields[field]), "log", fact.source, fact.line))
         if fact.id == "host.free":
             digits = fact.fields["memory"]
-            host.setdefault("memory_bytes", Known(int(float(digits) * GIB) if digits.isdigit() else parse_size(digits), "log", fact.source, fact.line))
+            size = int(float(digits) * GIB) if digits.isdigit() else parse_size(digits)
+            host.setdefault("memory_bytes", Known(size, "log", fact.source, fact.line))
     for name, pattern, needles in _HOST:
         if name in host or not any(needle in joined.text for needle in needles):
             continue

@@ -8,7 +8,10 @@ from bot.domain.evidence import LogLine
 
 _DANGLING = re.compile(r"""(?<![\w-])--?[A-Za-z][\w.-]*['"]?\s*,?\s*(?:\\|\^|`)?\s*$""")
 _VALUE = re.compile(r"""\s*(?:-\s+)?(?P<value>['"]?(?!-)[^\s#].*?)\s*,?\s*(?:\\|`)?\s*$""")
-_NAME = re.compile(r"""\s*(?:-\s*)?\{?\s*['"]?name['"]?:\s*['"]?(?P<name>[A-Z][A-Z0-9_]{2,60})['"]?\s*,?\s*(?:(?:['"]?value['"]?:\s*)(?P<value>[^}]+)\}?)?\s*$""")
+_NAME = re.compile(
+    r"""\s*(?:-\s*)?\{?\s*['"]?name['"]?:\s*['"]?(?P<name>[A-Z][A-Z0-9_]{2,60})['"]?\s*,?\s*"""
+    r"""(?:(?:['"]?value['"]?:\s*)(?P<value>[^}]+)\}?)?\s*$"""
+)
 _ENTRY = re.compile(r"""\s*['"]?value['"]?:\s*(?P<value>\S.*?)\s*,?\s*$""")
 
 

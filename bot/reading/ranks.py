@@ -7,7 +7,6 @@ from bot.domain.deployment import Deployment
 from bot.domain.evidence import Fact, LogLine, Speaker
 from bot.domain.rank import Grid, Rank
 
-
 _RAY = ("ray::", "ray.exceptions", "RayTaskError", "RayActorError", "/ray/_private/", "executor/ray_", "ray start ")
 
 
@@ -36,9 +35,13 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     backend = str(deployment.value("distributed_executor_backend") or "")
     return Grid(
         dp=dp, pp=pp, tp=tp, world=world, several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
-        ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or any(mark in line.text for line in lines for mark in _RAY),
+        ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip
+
+
+def _ray_traces(lines: Sequence[LogLine]) -> bool:
+    return any("ray" in line.text.lower() and any(mark in line.text for mark in _RAY) for line in lines)
 
 
 def _plain_workers(speakers: Iterable[Speaker], facts: Sequence[Fact]) -> int | None:
@@ -71,7 +74,10 @@ def _power(least: int) -> int:
 
 
 def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid, *, shared_dp: bool = False) -> Mapping[str, Rank]:
-    """Speaker key -> Rank, for every speaker whose rank the text decides. `shared_dp`: data-parallel attention inside the tensor-parallel ranks."""
+    """Speaker key -> Rank, for every speaker whose rank the text decides.
+
+    `shared_dp`: data-parallel attention lives inside the tensor-parallel ranks.
+    """
     speakers: dict[str, Speaker] = {}
     for line in lines:
         speakers.setdefault(line.speaker.key, line.speaker)
@@ -80,7 +86,8 @@ def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid, *, sha
     for fact in _rank_lines(facts):
         rank = _by_line(fact)
         ranks.setdefault(fact.speaker.key, rank)
-        by_pid.setdefault((fact.speaker.pid, fact.speaker.ip, fact.speaker.group), rank)
+        if fact.speaker.pid is not None:
+            by_pid.setdefault((fact.speaker.pid, fact.speaker.ip, fact.speaker.group), rank)
     for key, speaker in speakers.items():
         if key not in ranks and speaker.pid is not None and (known := by_pid.get((speaker.pid, speaker.ip, speaker.group))):
             ranks[key] = replace(known, basis="pid", label=speaker.label or known.label)
@@ -91,7 +98,8 @@ def _rank_lines(facts: Sequence[Fact]) -> Iterator[Fact]:
     """Lines by which a process states its rank; none of a process that states several, for it passes on what others print."""
     stated: dict[str, dict[int, Fact]] = {}
     for fact in facts:
-        if "rank-line" in fact.kinds and "rank" in fact.fields and fact.speaker.role in ("worker", "unknown") and fact.speaker.pid is not None:
+        speaker = fact.speaker
+        if "rank-line" in fact.kinds and "rank" in fact.fields and speaker.role in ("worker", "unknown") and speaker.pid is not None:
             stated.setdefault(fact.speaker.key, {}).setdefault(fact.fields["rank"], fact)
     for by_rank in stated.values():
         if len(by_rank) == 1:
@@ -104,7 +112,8 @@ def _by_tag(speaker: Speaker, grid: Grid, shared_dp: bool) -> Rank | None:
         return None
     if "rank" in parts:
         inside_engine = speaker.label.startswith("VllmWorker") and (grid.dp or 1) > 1  # counts within one engine of several
-        return Rank(number=None if inside_engine else parts["rank"], label=speaker.label, tp=None, pid=speaker.pid, node=speaker.ip, basis="prefix")
+        number = None if inside_engine else parts["rank"]
+        return Rank(number=number, label=speaker.label, tp=None, pid=speaker.pid, node=speaker.ip, basis="prefix")
     dp, pp, tp = parts.get("dp", 0), parts.get("pp", 0), parts.get("tp", 0)
     tp_size = grid.tp if grid.tp is not None else (1 if "tp" not in parts else None)
     pp_size = grid.pp if grid.pp is not None else (1 if "pp" not in parts else None)
@@ -112,7 +121,8 @@ def _by_tag(speaker: Speaker, grid: Grid, shared_dp: bool) -> Rank | None:
     if number is None and not parts.keys() & {"dp", "pp", "tp"}:
         number = parts.get("ep")
     return Rank(
-        number=number, label=speaker.label, dp=parts.get("dp"), pp=pp, tp=tp, ep=parts.get("ep"), pid=speaker.pid, node=speaker.ip, basis="tag",
+        number=number, label=speaker.label, dp=parts.get("dp"), pp=pp, tp=tp, ep=parts.get("ep"), pid=speaker.pid, node=speaker.ip,
+        basis="tag",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import ahocorasick_rs
 
-from bot.reading.text import ANSI
+from bot.reading.text import ANSI, encodable
 from bot.rulebook.book import texts
 from bot.rulebook.files import Redaction
 from bot.rulebook.load import load_rulebook
@@ -16,6 +16,7 @@ HIDDEN = "[hidden]"
 BEFORE, AFTER, BLOCK = 300, 1200, 9000
 """Characters around an anchor within which its secret stands; a key block may be longer."""
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_ESCAPES = ("\x1b", "\x9b", "^[", "\\x1", "\\033", "\\33", "\\e", "#033", "\\u001", "␛")
 Span = tuple[int, int]
 
 
@@ -24,8 +25,9 @@ def redact(text: str) -> tuple[str, int]:
 
     Colours are looked through, so that a secret printed in colour is found as well.
     """
+    text = encodable(text)
     spans = list(_spans(text))
-    if "\x1b" in text or "\x9b" in text:
+    if any(mark in text for mark in _ESCAPES):
         spans += _behind_colours(text)
     return _hide(text, spans)
 

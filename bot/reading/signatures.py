@@ -130,8 +130,9 @@ def head_of(found: Sequence[Signature], group: str = "") -> Head:
             named = (rule, values)
     carriers = tuple(rule.id for rule, _ in found if carries(rule))
     return Head(
-        signatures=found, speaker=_speaker(named, ".".join(groups), rank), level=fields.get("level"), at=fields.get("at"), file=fields.get("file"),
-        file_line=int(fields["file_line"]) if "file_line" in fields else None, carriers=carriers, bare=len(carriers) == len(found),
+        signatures=found, speaker=_speaker(named, ".".join(groups), rank), level=fields.get("level"), at=fields.get("at"),
+        file=fields.get("file"), file_line=int(fields["file_line"]) if "file_line" in fields else None,
+        carriers=carriers, bare=len(carriers) == len(found),
         partial=any(values.get("stream") == "P" for _, values in found),
     )  # fmt: skip
 

@@ -10,15 +10,19 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 ANSI = re.compile(
-    r"(?:\x1b|\\x1[bB]|\\0?33|\\e|#033|\\u001[bB]|\^\[|␛)(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x9b[0-9;?]{0,30}[A-Za-z]"
+    r"(?:\x1b|\\x1[bB]|\\0?33|\\e|#033|\\u001[bB]|\^\[|␛)(?:\[[0-9;?]{0,30}[A-Za-z]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9])"
+    r"|\x9b[0-9;?]{0,30}[A-Za-z]"
 )
 """Terminal sequences, also where the escape was written out; each stays within its line."""
 _LOST_ESC = re.compile(r"(?<![\w\[])\[(?:\d{1,3};){0,8}\d{1,3}m|(?<=[\w\])>:.%|])\[(?:0;0|0?1;3\d|0;3\d|0|3\d|1)m")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
-_LITERAL = str.maketrans({
-    "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u00ab": '"', "\u00bb": '"', "\u2033": '"',
-    "\u00a0": " ", "\u202f": " ", "\u2007": " ", "\u3000": " ", "\u2212": "-", "\u2010": "-", "\u2011": "-", "\uff1a": ":", "\uff08": "(", "\uff09": ")",
-})  # fmt: skip
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff\ud800-\udfff]")
+_LITERAL = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u201a", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"')
+    | dict.fromkeys("\u00a0\u202f\u2007\u3000", " ")
+    | dict.fromkeys("\u2212\u2010\u2011", "-")
+    | {"\uff1a": ":", "\uff08": "(", "\uff09": ")"}
+)
 _ESCAPED = re.compile(r"\\([\[\]_*`()#<>|~-])")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|#34|nbsp|apos);")
 _SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,500})>|<(https?://[^|<>\s]{1,500})>")
@@ -78,7 +82,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def clean(line: str) -> str:
-    """One line without colours (also the kind that lost its escape), entities, chat links, curly quotes, box borders and control characters."""
+    """One line without colours (also lost ones), entities, chat links, curly quotes, box borders and control characters."""
     if "\x1b" in line or "[" in line:
         line = without_colours(line)
     if "&" in line:
@@ -124,3 +128,12 @@ def _unmangled_piece(piece: str) -> str:
 def shown(line: str, limit: int = 2000) -> str:
     """A line as it may be quoted: cut at `limit` characters."""
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def encodable(text: str) -> str:
+    """The text with half characters (lone surrogates, which JSON can carry) replaced, so that it can be stored and searched."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", errors="replace").decode()
+    return text

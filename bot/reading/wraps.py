@@ -10,18 +10,24 @@ USUAL = frozenset({80, 100, 120, 132})
 LONGEST_WORD = 60
 _NEW_RECORD = re.compile(
     r"""\s{0,12}(?:File\ ["~/]|Traceback\ |During\ handling|The\ above\ exception|\([A-Za-z]\w*\ pid=|\[rank\d|\[\.\.\.
-    |(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\b|(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception)(?::|\(|$)|\$\ |\#\ |[-*•]\ |\d+\.\ |\|)|\s{4}|[~^\s]+$""",
+    |(?:INFO|ERROR|WARNING|DEBUG|CRITICAL)\b|(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception)(?::|\(|$)
+    |\$\ |\#\ |[-*•]\ |\d+\.\ |\|)|\s{4}|[~^\s]+$""",
     re.VERBOSE,
 )
-_HALF = re.compile(r'\bFile "(?P<tight>[^"]*)$|\bFile "[^"]*",(?: line(?: \d+,)?)?(?: in)?\s*$|\bFile\s*$|(?<=[a-z])(?:Error|Exception):(?: \w+){0,3}\s*$')
+_NEW_SIGNED = re.compile(r'\s{0,12}(?:File ["~/]|Traceback |\([A-Za-z]\w* pid=|\[rank\d|(?:INFO|ERROR|WARNING|DEBUG|CRITICAL) \d)')
+_HALF = re.compile(
+    r'\bFile "(?P<tight>[^"]*)$|\bFile "[^"]*",(?: line(?: \d+,)?)?(?: in)?\s*$|\bFile\s*$'
+    r"|(?<=[a-z])(?:Error|Exception):(?: \w+){0,3}\s*$"
+)
 _SENTENCES = re.compile(r"out of memory|Tried to allocate|total capacity|is free|No available memory|To serve at least")
 
 
 class Wrap(NamedTuple):
-    """How the text was wrapped: `width` in characters, 0 when it was not; `words` when only between words."""
+    """How the text was wrapped: `width` in characters, 0 when it was not; `words` when only between words; `sure` by several lines."""
 
     width: int = 0
     words: bool = False
+    sure: bool = False
 
     def broke(self, width: int, continuation: str) -> bool:
         """Was a line of this width broken before this continuation?"""
@@ -52,7 +58,7 @@ def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], c
             return soft
         if hard >= FEWEST or (width in USUAL and not any(carried)):
             exactly = sum(w == width for w in widths)
-            return Wrap(width) if hard * 2 >= exactly else Wrap()
+            return Wrap(width, sure=hard >= FEWEST) if hard * 2 >= exactly else Wrap()
     return Wrap()
 
 
@@ -61,9 +67,9 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
-    new = bool(_NEW_RECORD.match(continuation))
+    new = bool((_NEW_SIGNED if wrap.sure and not wrap.words else _NEW_RECORD).match(continuation))
     half = _HALF.search(text[-600:])
-    if wrap.broke(width, continuation) and not new:
+    if wrap.broke(width, continuation) and (not new or not text.strip()):
         return " " if wrap.words else ""
     if half is not None and half["tight"] is not None:
         return ""

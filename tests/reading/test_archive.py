@@ -1,0 +1,65 @@
+"""Archives give their logs, and a bomb gives a refusal."""
+
+import gzip
+import io
+import tarfile
+import zipfile
+
+import pytest
+
+from bot.reading import archive
+from bot.reading.archive import unpacked
+from bot.reading.text import NotText
+
+
+def zipped(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return out.getvalue()
+
+
+def test_a_zip_without_text_is_refused() -> None:
+    with pytest.raises(NotText, match="no text file"):
+        unpacked("a.zip", zipped(**{"a.png": b"\x89PNG", "__MACOSX/._a.log": b"x"}))
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04 and then nothing", b"\x1f\x8b\x08\x00" + b"\xff" * 40])
+def test_a_broken_archive_is_refused_with_advice(data: bytes) -> None:
+    with pytest.raises(NotText, match="send"):
+        unpacked("a.zip", data)
+
+
+def test_a_bomb_is_refused_by_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MOST_BYTES", 10_000)
+    for data in (zipped(**{"a.log": b"x" * 20_000}), zipped(**{"a.log": b"x" * 6000, "b.log": b"x" * 6000}), gzip.compress(b"x" * 20_000)):
+        with pytest.raises(NotText, match="unpacks to more"):
+            unpacked("a.zip", data)
+
+
+def test_a_zip_of_several_logs_gives_each_by_name() -> None:
+    data = zipped(**{"pod/b.log": b"two", "pod/a.log": gzip.compress(b"one"), "pod/vllm.log.1": b"old", "pod/core": b"\x7fELF" + bytes(50)})
+    assert unpacked("a.zip", data) == [("pod/a.log", b"one"), ("pod/b.log", b"two"), ("pod/vllm.log.1", b"old")]
+
+
+def test_a_compressed_tar_gives_its_logs() -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as file:
+        for name, content in (("x/a.log", b"one"), ("x/b.txt", b"two")):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            file.addfile(info, io.BytesIO(content))
+    assert unpacked("a.tgz", out.getvalue()) == [("x/a.log", b"one"), ("x/b.txt", b"two")]
+
+
+def test_a_gzip_that_was_cut_short_gives_what_it_holds() -> None:
+    whole = bytes(range(32, 127)) * 3000
+    ((name, text),) = unpacked("vllm.log.gz", gzip.compress(whole, 1)[:-300])
+    assert name == "vllm.log"
+    assert text
+    assert whole.startswith(text)
+
+
+def test_what_is_no_archive_is_itself() -> None:
+    assert unpacked("a.log", b"hello") == [("a.log", b"hello")]

@@ -1,0 +1,87 @@
+"""Arguments are found wherever they stand, and nothing else is taken for one."""
+
+from typing import Any
+
+import pytest
+
+from tests.reading.material import arguments, evidence
+
+
+def test_metrics_and_placeholders_are_no_arguments() -> None:
+    assert arguments("GPU utilization: 98%\ngpu_util: 98\nKV cache usage: 99.1%\n--max-model-len $LEN\n--max-num-seqs <n>\nmax_num_seqs=None") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "vllm serve a/b \\\n  --max-model-len \\\n    32768 \\\n  --gpu-memory-utilization=0.93 \\\n  --enforce-eager \\\n  --max-num-seqs 64",
+            {"max_model_len": 32768, "gpu_memory_utilization": 0.93, "enforce_eager": True, "max_num_seqs": 64},
+        ),
+        (
+            'args:\n  - --max-model-len\n  - "32768"\n  - "--gpu-memory-utilization=0.9"\n  - --enforce-eager\n  - --tensor-parallel-size\n  - "4"',
+            {"max_model_len": 32768, "gpu_memory_utilization": 0.9, "enforce_eager": True, "tensor_parallel_size": 4},
+        ),
+        ('command: ["--max-model-len", "32768", "--enforce-eager", "--tensor-parallel-size", "2"]', {"max_model_len": 32768, "tensor_parallel_size": 2}),
+        ('CMD ["vllm", "serve", "a/b", "--max-model-len", "4096", "--enable-sleep-mode"]', {"max_model_len": 4096, "enable_sleep_mode": True}),
+        ("vllmConfig:\n  maxModelLen: 16384\n  gpuMemoryUtilization: 0.92\n  tensorParallelSize: 2", {"max_model_len": 16384, "tensor_parallel_size": 2}),
+        ("helm install x --set modelSpec[0].vllmConfig.maxModelLen=4096", {"max_model_len": 4096}),
+        ("gpu-memory-utilization: 0.88\nmax_model_len: 8192", {"gpu_memory_utilization": 0.88, "max_model_len": 8192}),
+        ("args: Namespace(host=None, max_model_len=4096, gpu_memory_utilization=0.7, enforce_eager=False)", {"max_model_len": 4096, "enforce_eager": False}),
+        ("non-default args: {'max_model_len': 4096, 'compilation_config': {'cudagraph_capture_sizes': [1, 2]}}", {"cudagraph_capture_sizes": "[1, 2]"}),
+        ("LLM(model='a/b', tensor_parallel_size=8, gpu_memory_utilization=.9)", {"tensor_parallel_size": 8, "gpu_memory_utilization": 0.9}),
+        ("vllm serve m --no-enable-prefix-caching --enable-chunked-prefill=False", {"enable_prefix_caching": False, "enable_chunked_prefill": False}),
+        ("vllm serve m -cc.cudagraph_mode=NONE", {"cudagraph_mode": "NONE"}),
+        ("- `--max-model-len`: 8192", {"max_model_len": 8192}),
+        ("| --max-model-len | 8192 |", {"max_model_len": 8192}),
+        ("we run it with a max model len of 32k", {"max_model_len": 32000}),
+        ("--max_model_len 32K", {"max_model_len": 32768}),
+        ("gpu memory utilization 95%? no: --gpu-memory-utilization 95%", {"gpu_memory_utilization": 0.95}),
+        ("python -m sglang.launch_server --tp 8 --mem-fraction-static 0.8", {"tensor_parallel_size": 8, "mem_fraction_static": 0.8}),
+    ],
+)  # fmt: skip
+def test_each_place_and_spelling(text: str, expected: dict[str, Any]) -> None:
+    found = arguments(text)
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_a_draft_models_settings_are_not_the_engines() -> None:
+    given = """vllm serve m --speculative-config '{"model": "d/x", "num_speculative_tokens": 3, "max_model_len": 2048}' --max-model-len 4096"""
+    found = arguments(given)
+    assert (found["max_model_len"], found["num_speculative_tokens"]) == (4096, 3)
+
+
+def test_a_resolved_length_stands_for_an_automatic_one() -> None:
+    dump = "INFO 10-26 11:04:26 [core.py:2] Initializing a V1 LLM engine (v0.20.0) with config: model='x/y', max_seq_len=32768,"
+    assert arguments("vllm serve x/y --max-model-len auto\n" + dump)["max_model_len"] == 32768
+
+
+def test_a_flag_and_a_dump_that_differ_were_both_tried() -> None:
+    dump = "INFO 10-26 11:04:26 [utils.py:233] non-default args: {'gpu_memory_utilization': 0.9}"
+    found = evidence("vllm serve x/y --gpu-memory-utilization 0.95\n" + dump).deployment
+    assert found.tried["gpu_memory_utilization"] == (0.95, 0.9)
+    assert found.value("gpu_memory_utilization") is None
+
+
+def test_values_listed_in_a_sentence_were_tried() -> None:
+    assert evidence("Tried --gpu-memory-utilization 0.9, 0.92 and 0.95").deployment.tried["gpu_memory_utilization"] == (0.9, 0.92, 0.95)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env:\n  - name: CUDA_VISIBLE_DEVICES\n    value: \"4,5\"",
+        "env:\n  - {name: CUDA_VISIBLE_DEVICES, value: \"4,5\"}",
+        "environment:\n  - CUDA_VISIBLE_DEVICES=4,5",
+        "docker run -e CUDA_VISIBLE_DEVICES=4,5 vllm/vllm-openai",
+        "HIP_VISIBLE_DEVICES=4,5 vllm serve m",
+    ],
+)  # fmt: skip
+def test_a_variable_is_read_from_every_kind_of_file(text: str) -> None:
+    assert evidence(text).deployment.environment["CUDA_VISIBLE_DEVICES"].value == "4,5"
+
+
+def test_limits_of_a_container_are_the_hosts() -> None:
+    host = evidence("resources:\n  limits:\n    memory: 64Gi\n    nvidia.com/gpu: 1\nshm_size: 2gb\n").deployment.host
+    assert (host["limit_bytes"].value, host["limit_bytes"].line) == (64 * 2**30, 3)
+    assert host["shm_bytes"].value == 2 * 10**9

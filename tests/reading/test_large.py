@@ -1,0 +1,94 @@
+"""A log of any size is read in one pass; what is kept keeps its number."""
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from bot.reading.large import CHUNK, condensed, numbered, telling_text
+from bot.reading.select import AFTER, FIRST, HEAD, LAST, LONGEST, Sieve
+from bot.reading.text import NotText, split_lines
+from bot.rulebook.load import load_rulebook
+
+NOISE = '(APIServer pid=1) INFO:     10.0.0.7:57124 - "GET /health HTTP/1.1" 200 OK'
+ERROR = "(Worker_TP1 pid=5) ERROR 11-18 10:00:01 [x.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+def kept(lines: list[str], step: int) -> dict[int, str]:
+    sieve = Sieve(load_rulebook())
+    data = "\n".join(lines).encode()
+    for at in range(0, len(data), step):
+        sieve.feed(data[at : at + step])
+    found = dict(sieve.lines())
+    assert sieve.count == len(lines)
+    return found
+
+
+def test_noise_in_the_middle_is_left_out() -> None:
+    found = kept([NOISE] * 20_000, CHUNK)
+    assert 1 in found
+    assert 20_000 in found
+    assert HEAD + 100 not in found
+
+
+@pytest.mark.parametrize("step", [1000, 4096, 65_537, CHUNK])
+def test_an_error_in_the_middle_stands_at_its_number_with_its_neighbours(step: int) -> None:
+    lines = [NOISE] * 5000 + ["before", ERROR, "after"] + [NOISE] * 9000
+    found = kept(lines, step)
+    assert (found[5002], found[5003]) == (ERROR, "after")
+    assert 5002 + AFTER in found
+
+
+def test_every_kept_line_is_the_line_of_its_number() -> None:
+    lines = [ERROR if n % 977 == 0 else f"{NOISE} {n}" for n in range(30_000)]
+    found = kept(lines, 100_003)
+    assert all(lines[number - 1] == text for number, text in found.items())
+
+
+def test_a_message_that_recurs_is_kept_first_and_last() -> None:
+    lines = [f"{ERROR} {n}" for n in range(40_000)]
+    found = kept(lines, CHUNK)
+    assert len(found) < HEAD + 3000 + (FIRST + LAST) * 12
+    assert {1, 40_000} <= found.keys()
+
+
+def test_a_line_without_end_gives_what_surrounds_its_messages() -> None:
+    found = kept(["x" * (3 * CHUNK) + ERROR + "y" * CHUNK], CHUNK)
+    assert ERROR in found[1]
+    assert len(found[1]) <= 20 * LONGEST
+
+
+def test_gaps_are_marked_and_counted_on() -> None:
+    lines = [NOISE] * 30_000 + [ERROR]
+    text, cut = condensed(lines)
+    assert cut
+    assert dict(numbered(split_lines(text)))[30_001] == ERROR
+    assert condensed(["a", "b"]) == ("a\nb", False)
+
+
+def test_a_file_in_utf16_is_read_as_one_in_utf8(tmp_path: Path) -> None:
+    lines = [NOISE] * 30_000 + [ERROR, ""]
+    (tmp_path / "a.log").write_bytes("\n".join(lines).encode("utf-16"))
+    (tmp_path / "b.log").write_bytes("\n".join(lines).encode())
+    assert telling_text(tmp_path / "a.log")[0].splitlines()[1:] == telling_text(tmp_path / "b.log")[0].splitlines()[1:]
+
+
+def test_a_large_picture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x89PNG\r\n" + bytes(100_000))
+    with pytest.raises(NotText, match="PNG"):
+        telling_text(tmp_path / "a.log")
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with path.open("w") as file:
+        for _ in range(40):
+            file.write((NOISE + "\n") * 10_000)
+        file.write(ERROR)
+    telling_text(path)
+    tracemalloc.start()
+    telling_text(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.stat().st_size > 28 * 2**20
+    assert peak < 20 * 2**20

@@ -1,0 +1,107 @@
+"""Other engines and other evidence: recognised, and read under the contract's names."""
+
+import pytest
+
+from tests.reading.material import evidence, fact
+
+GIB = 2**30
+SGLANG = """[2025-07-02 07:41:58 TP0] Load weight begin. avail mem=78.60 GB
+[2025-07-02 07:42:58 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.45 GB, mem usage=15.15 GB.
+[2025-07-02 07:42:59 TP0] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 435488, K size: 26.58 GB, V size: 26.58 GB
+[2025-07-02 07:42:59 TP0] Memory pool end. avail mem=9.83 GB
+[2025-07-02 07:43:09 TP0] Capture cuda graph end. Time elapsed: 8.27 s. mem usage=1.21 GB. avail mem=8.62 GB.
+[2025-07-02 07:43:09 TP0] max_total_num_tokens=435488, chunked_prefill_size=8192, max_running_requests=4096, context_len=131072, available_gpu_mem=8.62 GB
+"""
+
+
+def test_a_log_without_an_engines_mark_belongs_to_none() -> None:
+    assert evidence("torch.OutOfMemoryError: CUDA out of memory.").engine == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "engine"),
+    [
+        (SGLANG, "sglang"),
+        ("[07/08/2025-19:47:15] [TRT-LLM] [RANK 1] [E] Executor creation failed due to insufficient GPU memory.", "tensorrt-llm"),
+        ("2023-07-07T19:40:07.805488Z ERROR text_generation_launcher: Method Warmup encountered an error.", "tgi"),
+        ("[TM][ERROR] CUDA runtime error: out of memory /lmdeploy/src/turbomind/utils/allocator.h:246", "lmdeploy"),
+        ("load_tensors:        CUDA0 model buffer size =  4095.05 MiB\nllama_kv_cache_unified: CUDA0 KV buffer size = 512.00 MiB", "llama.cpp"),
+        ('time=2025-01-15T10:00:00Z level=INFO source=memory.go:356 msg="offload to cuda" layers.requested=-1', "llama.cpp"),
+        ("(EngineCore_DP0 pid=7) INFO 11-18 10:00:00 [gpu_worker.py:298] Available KV cache memory: 35.68 GiB", "vllm"),
+    ],
+)  # fmt: skip
+def test_each_engine_is_recognised(text: str, engine: str) -> None:
+    assert evidence(text).engine == engine
+
+
+def test_sglangs_figures_have_the_contracts_names() -> None:
+    found = evidence(SGLANG)
+    assert fact(found, "sglang.load-ends").fields["weights_bytes"] == round(15.15 * GIB)
+    pool = fact(found, "sglang.pool").fields
+    assert (pool["kv_tokens"], pool["kv_cache_bytes"]) == (435488, 2 * round(26.58 * GIB))
+    assert fact(found, "sglang.capture-ends").fields["graph_bytes"] == round(1.21 * GIB)
+    assert fact(found, "sglang.totals").fields["max_model_len"] == 131072
+
+
+def test_kubectl_describe_says_the_limit_and_the_kill() -> None:
+    text = """    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+    Limits:
+      cpu:             16
+      memory:          96Gi
+      nvidia.com/gpu:  1
+"""
+    found = evidence(text)
+    assert found.deployment.host["limit_bytes"].value == 96 * GIB
+    assert found.deployment.launcher is not None
+    assert found.deployment.launcher.value == "kubernetes"
+    assert fact(found, "host.pod-oomkilled").line == 2
+
+
+def test_dmesg_says_which_process_and_how_large() -> None:
+    text = "[1234.5] Out of memory: Killed process 4711 (VLLM::Worker_TP) total-vm:231892748kB, anon-rss:1117884kB, file-rss:0kB"
+    found = evidence(text)
+    assert found.deployment.host["rss_bytes"].value == 1117884 * 1024
+
+
+@pytest.mark.parametrize(
+    ("line", "identity"),
+    [
+        ("[1]+  Killed                  vllm serve x/y", "host.killed"),
+        ("zsh: killed     vllm serve x/y", "host.killed"),
+        ("A process of this unit has been killed by the OOM killer.", "host.kernel-oom"),
+        ("The node was low on resource: memory. Threshold quantity: 100Mi", "host.pod-oomkilled"),
+        ("slurmstepd: error: Exceeded job memory limit at some point.", "host.slurm"),
+        ("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1073741824 bytes. Error code 12", "host.mmap"),
+        ("OSError: [Errno 98] Address already in use", "not-oom.port"),
+        ("[12345.678] NVRM: Xid (PCI:0000:65:00): 79, pid=1234, GPU has fallen off the bus.", "not-oom.hardware"),
+        ('vllm:num_preemptions_total{engine="0",model_name="x/y"} 132.0', "not-oom.preemptions-counted"),
+    ],
+)  # fmt: skip
+def test_what_the_machine_says_is_read(line: str, identity: str) -> None:
+    assert fact(evidence(line), identity).line == 1
+
+
+def test_counters_that_stand_at_zero_say_nothing() -> None:
+    assert evidence('vllm:num_preemptions_total{engine="0"} 0.0').facts == ()
+
+
+def test_several_sources_are_joined_and_keep_their_own_lines() -> None:
+    command = "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 --max-model-len 32768"
+    smi = "|   0  NVIDIA H100 80GB HBM3          On  |\n|   1  NVIDIA H100 80GB HBM3          On  |"
+    log = "(Worker_TP2 pid=5) ERROR 11-18 10:00:01 [x.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    found = evidence(command, smi, log)
+    assert (fact(found, "torch.oom").source, fact(found, "torch.oom").line) == (3, 1)
+    deployment = found.deployment
+    assert deployment.gpu is not None
+    assert deployment.gpu.value == "H100-80GB"
+    assert deployment.gpu_count is not None
+    assert deployment.gpu_count.value == 2
+    assert deployment.model is not None
+    assert deployment.model.value == "meta-llama/Llama-3.1-70B-Instruct"
+    assert [rank.number for rank in found.ranks.values()] == [2]
+
+
+def test_what_an_engine_logs_is_no_prose() -> None:
+    assert not [f for f in evidence("(EngineCore_DP0 pid=7) INFO 11-18 10:00:00 [x.py:1] if it OOMs during load, lower it").facts if "prose" in f.kinds]

@@ -1,0 +1,72 @@
+"""Exports of log systems give back their lines, oldest first, each at its place in the export."""
+
+import json
+
+from tests.reading.material import evidence, fact, signed
+
+LINES = [
+    "(Worker_TP1 pid=512) INFO 11-18 10:00:00 [gpu_worker.py:298] Available KV cache memory: 35.68 GiB",
+    "(Worker_TP1 pid=512) ERROR 11-18 10:00:01 [x.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total "
+    "capacity of 79.19 GiB of which 1.02 GiB is free.",
+]
+TEXTS = [line.split("] ", 1)[1] for line in LINES]
+
+
+def texts(export: str) -> list[str]:
+    return [text for _, _, text in signed(export)]
+
+
+def test_a_config_above_a_log_is_no_export() -> None:
+    export = '{\n  "architectures": ["LlamaForCausalLM"],\n  "text": "hello",\n  "content": "x"\n}\n' + LINES[0]
+    assert texts(export)[-1] == TEXTS[0]
+    assert texts(export)[0] == "{"
+
+
+def test_docker_json_lines() -> None:
+    export = "\n".join(json.dumps({"log": line + "\n", "stream": "stderr", "time": f"2026-11-18T10:00:0{n}Z"}) for n, line in enumerate(LINES))
+    assert texts(export) == TEXTS
+
+
+def test_cloud_logging_pretty_printed_and_newest_first() -> None:
+    records = [
+        {
+            "insertId": str(n),
+            "resource": {"labels": {"pod_name": "vllm-0", "container_name": "vllm"}},
+            "textPayload": line,
+            "timestamp": f"2026-11-18T10:00:0{n}Z",
+        }
+        for n, line in reversed(list(enumerate(LINES)))
+    ]
+    found = evidence(json.dumps(records, indent=2))
+    assert texts(json.dumps(records, indent=2)) == TEXTS
+    assert texts(json.dumps(records)) == TEXTS
+    assert found.speakers[0].speaker.group == "vllm.vllm-0"
+    assert fact(found, "torch.oom").line == 1 + json.dumps(records, indent=2).split("\n").index(f'    "textPayload": {json.dumps(LINES[1])},')
+
+
+def test_loki_streams() -> None:
+    values = [[str(1763460000000000000 + n), line] for n, line in reversed(list(enumerate(LINES)))]
+    export = {"status": "success", "data": {"resultType": "streams", "result": [{"stream": {"pod": "vllm-0"}, "values": values}]}}
+    assert texts(json.dumps(export)) == TEXTS
+    assert texts(json.dumps(export, indent=1)) == TEXTS
+
+
+def test_datadog_csv_with_a_cell_over_two_lines() -> None:
+    export = f'Date,Host,Service,Content\n"2026-01-02","h","vllm","{LINES[1]}\nsecond"\n"2026-01-01","h","vllm","{LINES[0]}"\n'
+    assert signed(export)[0] == (4, "Worker_TP1", TEXTS[0])
+    assert [(number, text) for number, _, text in signed(export)[1:]] == [(2, TEXTS[1]), (3, "second")]
+
+
+def test_vllms_own_json_records_name_their_process() -> None:
+    record = {"asctime": "2026-11-18 10:00:00", "levelname": "ERROR", "name": "vllm", "processName": "Worker_TP1", "process": 512, "message": "boom"}
+    assert signed(json.dumps(record)) == [(1, "Worker_TP1", "boom")]
+
+
+def test_an_export_that_was_cut_off_gives_what_it_holds() -> None:
+    export = json.dumps([{"textPayload": line, "timestamp": str(n)} for n, line in enumerate(LINES)], indent=2)
+    assert texts(export[: export.rindex('"timestamp"')])[:2] == TEXTS
+
+
+def test_what_stands_below_an_export_is_read_too() -> None:
+    export = json.dumps([{"textPayload": LINES[0], "timestamp": "1"}], indent=2) + "\n" + LINES[1]
+    assert texts(export) == TEXTS
