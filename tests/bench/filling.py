@@ -15,11 +15,51 @@ START = 1_700_000_000_000_000  # µs
 STEP = 60_000_000  # one incident a minute
 RESULTS = ("fixed", "same", "moved", "wrong")
 
-_PHASES = ["profiling", "kv_cache_sizing", "graph_capture", "serving", "weight_loading", "kv_cache_allocation", "startup_check", "warmup", "host_memory", "unknown"]
+_PHASES = [
+    "profiling",
+    "kv_cache_sizing",
+    "graph_capture",
+    "serving",
+    "weight_loading",
+    "kv_cache_allocation",
+    "startup_check",
+    "warmup",
+    "host_memory",
+    "unknown",
+]
 _PHASE_WEIGHTS = [22, 20, 14, 14, 12, 6, 5, 3, 3, 1]
-_MODELS = [f"{owner}/{name}-{size}" for owner, name in (("Qwen", "Qwen2.5"), ("Qwen", "Qwen3"), ("meta-llama", "Llama-3.3"), ("mistralai", "Mixtral"), ("deepseek-ai", "DeepSeek-V3"), ("google", "gemma-3")) for size in ("7B", "14B", "32B", "70B", "72B-Instruct", "235B-A22B")]
-_GPUS = ["H100-80GB", "A100-80GB", "H200-141GB", "A100-40GB", "L40S-48GB", "A10-24GB", "RTX4090-24GB", "L4-24GB", "B200-180GB", "MI300X-192GB"]
-_FLAGS = [("lower-gpu-memory-utilization", "--gpu-memory-utilization", "lower"), ("lower-max-num-seqs", "--max-num-seqs", "lower"), ("lower-max-model-len", "--max-model-len", "lower"), ("lower-max-num-batched-tokens", "--max-num-batched-tokens", "lower"), ("raise-gpu-memory-utilization", "--gpu-memory-utilization", "raise"), ("raise-tensor-parallel-size", "--tensor-parallel-size", "raise")]
+_MODELS = [
+    f"{owner}/{name}-{size}"
+    for owner, name in (
+        ("Qwen", "Qwen2.5"),
+        ("Qwen", "Qwen3"),
+        ("meta-llama", "Llama-3.3"),
+        ("mistralai", "Mixtral"),
+        ("deepseek-ai", "DeepSeek-V3"),
+        ("google", "gemma-3"),
+    )
+    for size in ("7B", "14B", "32B", "70B", "72B-Instruct", "235B-A22B")
+]
+_GPUS = [
+    "H100-80GB",
+    "A100-80GB",
+    "H200-141GB",
+    "A100-40GB",
+    "L40S-48GB",
+    "A10-24GB",
+    "RTX4090-24GB",
+    "L4-24GB",
+    "B200-180GB",
+    "MI300X-192GB",
+]
+_FLAGS = [
+    ("lower-gpu-memory-utilization", "--gpu-memory-utilization", "lower"),
+    ("lower-max-num-seqs", "--max-num-seqs", "lower"),
+    ("lower-max-model-len", "--max-model-len", "lower"),
+    ("lower-max-num-batched-tokens", "--max-num-batched-tokens", "lower"),
+    ("raise-gpu-memory-utilization", "--gpu-memory-utilization", "raise"),
+    ("raise-tensor-parallel-size", "--tensor-parallel-size", "raise"),
+]
 _RULES = [f"{phase}.rule-{n}" for phase in ("profiling", "graph-capture", "serving", "weights") for n in range(6)]
 _LINES = [
     "INFO {t} [gpu_model_runner.py:2602] Starting to load model {m}...",
@@ -68,7 +108,14 @@ def _incidents(start: int, size: int) -> Iterator[tuple[int, int, Origin, list[C
         model = dice.choice(_MODELS)
         origin = Origin(team, channel=f"C{dice.randrange(20):03d}", private=dice.random() < 0.1)
         result = dice.choice(RESULTS) if dice.random() < 0.45 else None
-        yield number, START + number * STEP, origin, [Contribution("paste", _log(dice, number, model))], _document(dice, phase, model), result
+        yield (
+            number,
+            START + number * STEP,
+            origin,
+            [Contribution("paste", _log(dice, number, model))],
+            _document(dice, phase, model),
+            result,
+        )
 
 
 def _log(dice: random.Random, number: int, model: str) -> str:
