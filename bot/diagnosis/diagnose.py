@@ -8,6 +8,7 @@ from bot.diagnosis.boots import current_boot
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger
+from bot.diagnosis.notes import notes_of
 from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
@@ -51,6 +52,7 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank),
+        notes=notes_of(evidence, budgets, rank),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

@@ -83,6 +83,8 @@ class Frame:
 class Evidence:
     """All that reading found. `unread` counts lines that no format could sign: it shows which format is missing.
 
+    `version_because`: why the releases outside `engine_version_range` are left out, a sentence for each step.
+
     `speakers` holds the first line of each process, `errors` the lines of level ERROR.
     """
 
@@ -93,6 +95,7 @@ class Evidence:
     engine: str = "unknown"
     engine_version: str | None = None
     engine_version_range: str | None = None
+    version_because: tuple[str, ...] = ()
     lines: Mapping[tuple[int, int], str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     unread: int = 0

@@ -40,11 +40,10 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
     version = printed_version(facts, engine)
     unsaid = version is None and engine == "vllm"
     allowed, because = narrowed_range(book, facts, lines, frames, arguments) if unsaid else (None, ())
-    narrowed = None if version or engine != "vllm" else narrowed_range(book, facts, lines, frames, arguments)
     return Evidence(
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
         ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
-        engine_version=version, engine_version_range=narrowed,
+        engine_version=version, engine_version_range=allowed, version_because=because,
         lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
         empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple(_first_lines(lines).values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),

@@ -101,15 +101,16 @@ def narrowed(
 def narrowed_range(
     book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine] = (), frames: Sequence[Frame] = (),
     arguments: Mapping[str, Known[Setting]] | None = None,
-) -> str | None:  # fmt: skip
-    """The same as a range of releases; None when nothing narrows it."""
+) -> tuple[str | None, tuple[str, ...]]:  # fmt: skip
+    """The same as (range of releases, reasons); (None, ()) when nothing narrows it."""
     releases = releases_of(book)
-    left = narrowed(book, facts, lines, frames, arguments).left
-    if len(left) == len(releases) or not left:
-        return None
-    after = [v for v in releases if v > left[-1]]
-    low = f">={left[0]}" if left[0] != releases[0] else ""
-    return ",".join(part for part in (low, f"<{after[0]}" if after else "") if part) or None
+    state = narrowed(book, facts, lines, frames, arguments)
+    if len(state.left) == len(releases) or not state.left:
+        return None, ()
+    after = [v for v in releases if v > state.left[-1]]
+    low = f">={state.left[0]}" if state.left[0] != releases[0] else ""
+    text = ",".join(part for part in (low, f"<{after[0]}" if after else "") if part)
+    return (text, tuple(state.reasons)) if text else (None, ())
 
 
 def _by_wording(book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine]) -> set[tuple[str, str]]:
