@@ -80,12 +80,13 @@ def _check(settings: Settings) -> None:
         raise SettingsError(
             "OOMBOT_SECRET_KEY is not set: tokens of several workspaces are only kept encrypted. Any long random text will do."
         )
-    for name, token, start in (
-        ("SLACK_BOT_TOKEN", settings.slack_bot_token, "xoxb-"),
-        ("SLACK_APP_TOKEN", settings.slack_app_token, "xapp-"),
-    ):
-        if token and not token.startswith(start):
-            raise SettingsError(f"{name} does not start with {start}: it holds another kind of token, or only a part of one.")
+    kinds = (
+        ("SLACK_BOT_TOKEN", settings.slack_bot_token, ("xoxb-", "xoxe.xoxb-")),
+        ("SLACK_APP_TOKEN", settings.slack_app_token, ("xapp-",)),
+    )
+    for name, token, starts in kinds:
+        if token and not token.startswith(starts):
+            raise SettingsError(f"{name} does not start with {starts[0]}: it holds another kind of token, or only a part of one.")
 
 
 class SlackDoor:

@@ -82,3 +82,17 @@ async def test_a_message_with_many_files_is_one_round(http_world: World) -> None
         files = [world.ann.file(f"{n}.log", NO_RANK.encode()) for n in range(4)]
         ts = await world.ann.mention(world.channel, NO_RANK, files=files)
         await world.answer(world.channel, ts, lambda said: "Still open" in said)
+
+
+async def test_not_knowing_is_one_click(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, NO_RANK)
+        answer = await world.answer(world.channel, ts)
+        await world.bob.click(world.channel, answer, "dont_know")
+        await world.quiet()
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert [(c.text, c.author) for c in incident.contributions][1:] == [
+            ("failing_rank=unknown", world.bob.id),
+            ("first_error=unknown", world.bob.id),
+        ]

@@ -26,6 +26,7 @@ from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 
 OUTCOMES = ("fixed", "moved", "same", "wrong")
+ANSWERS = ("answer_rank", "dont_know")
 FORMS = frozenset({"change_inputs", "home_size", "home_log"})
 """Clicks that only open a form: nothing is stored for them."""
 NOT_YOURS = "This belongs to a channel that you are not a member of now."
@@ -62,7 +63,7 @@ async def work(room: Room, job: Job) -> None:
         await show_home(room, job, body["values"])
     elif action == "share":
         await _share(room, job)
-    elif action in (*OUTCOMES, "undo", "evidence", "answer_rank"):
+    elif action in (*OUTCOMES, *ANSWERS, "undo", "evidence"):
         await _incident(room, job)
 
 
@@ -79,13 +80,18 @@ async def _incident(room: Room, job: Job) -> None:
         return
     if body["action"] == "evidence":
         await _evidence(room, job, place, incident)
-    elif body["action"] == "answer_rank":
-        gathered = Gathered(
-            room.intake.answers({**body, "ts": job.arrival.key}, [f"rank={extra}" if extra != DONT_KNOW else "failing_rank=unknown"]), (), 0
-        )
-        await diagnose(room, job, place, gathered, remark="Updated with the rank")
+    elif body["action"] in ANSWERS:
+        gathered = Gathered(room.intake.answers({**body, "ts": job.arrival.key}, _answers(body["action"], extra)), (), 0)
+        await diagnose(room, job, place, gathered, remark="Updated with your answer")
     else:
         await _settle(room, job, place, incident, extra)
+
+
+def _answers(action: str, extra: str) -> list[str]:
+    """A picked rank, or that nobody knows: `name=value` for each question it answers."""
+    if action == "answer_rank" and extra != DONT_KNOW:
+        return [f"rank={extra}"]
+    return [f"{question}={DONT_KNOW}" for question in (["failing_rank"] if action == "answer_rank" else extra.split(","))]
 
 
 async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str) -> None:
