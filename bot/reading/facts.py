@@ -2,6 +2,7 @@
 
 import math
 import re
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -18,6 +19,7 @@ from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled, groups, search
 
 _BOUNDARY = 48
+_SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
@@ -117,14 +119,21 @@ def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Itera
         known = {rule.id for rule in rules}
         rules = rules + [r for r in finder.crossing(line.text, following[0].text) if r.id not in known]
     for rule in rules:
-        if "prose" in rule.kinds and (line.level or line.file or line.speaker.role != "unknown" or len(line.text) > 4000):
-            continue  # what an engine logs is no prose
+        if "prose" in rule.kinds and not _may_be_prose(rule, line):
+            continue
         fields = _captured(rule, line, following)
         if fields is not None:
             yield Fact(
                 id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                 text=line.text, order=order,
             )  # fmt: skip
+
+
+def _may_be_prose(rule: FactRule, line: LogLine) -> bool:
+    """What an engine logs is no prose; what tells of a failure has two words at least."""
+    if line.level or line.file or line.speaker.role != "unknown" or len(line.text) > 4000:
+        return False
+    return "(?&" not in rule.pattern or not line.text.isascii() or _SENTENCE.search(line.text) is not None
 
 
 def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
@@ -153,6 +162,7 @@ def _search(pattern: str, text: str) -> "regex.Match[str] | None":
 def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
     """The line as it stands, then joined with what follows: as a hard wrap, as flowing text, and as either."""
     yield line.text
+    prose = "prose" in rule.kinds
     spans = max(rule.spans, 1)
     tail: list[str] = []
     for nxt in following[:spans]:
@@ -161,6 +171,7 @@ def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> It
         tail.append(nxt.text)
     if tail:
         yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
+    if tail and not prose:
         yield line.text + "".join(t.lstrip() for t in tail)
         yield line.text + "".join(tail)
 
