@@ -79,13 +79,13 @@ async def test_another_incident_of_the_same_id_is_refused_whole(store: Store, tm
 
 @pytest.mark.postgres
 async def test_sqlite_moves_to_postgres_with_all_that_belongs_to_it(sqlite_url: str) -> None:
-    source = await open_store(sqlite_url)
-    await fill(source)
-    await source.save_install("T1", b"sealed", by="U1")
-    await source.deliver("T1", "C1", "1.1", "Ev1", "event", b"first")
-    await source.deliver("T1", "C1", "1.1", "Ev2", "event", b"second")
-    drop(sqlite_url, Origin("T1"), [paste("by the short way")], document())
     async with postgres_database() as url:
+        source = await open_store(sqlite_url)
+        await fill(source)
+        await source.save_install("T1", b"sealed", by="U1")
+        await source.deliver("T1", "C1", "1.1", "Ev1", "event", b"first")
+        await source.deliver("T1", "C1", "1.1", "Ev2", "event", b"second")
+        drop(sqlite_url, Origin("T1"), [paste("by the short way")], document())
         target = await open_store(url)
         assert await source.copy_to(target) == 4
         assert await everything(target) == await everything(source)
@@ -100,7 +100,7 @@ async def test_sqlite_moves_to_postgres_with_all_that_belongs_to_it(sqlite_url: 
         with pytest.raises(StoreError, match="already has incidents"):
             await source.copy_to(target)
         await target.close()
-    await source.close()
+        await source.close()
 
 
 async def test_a_backup_of_a_running_database_can_be_put_back(sqlite_url: str, tmp_path: Path) -> None:
