@@ -19,7 +19,9 @@ def test_what_every_version_says_narrows_nothing() -> None:
 
 
 def test_a_printed_version_is_not_narrowed() -> None:
-    evidence = read(BOOK, [Contribution("paste", "INFO 11-19 13:17:27 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='m'")])
+    evidence = read(
+        BOOK, [Contribution("paste", "INFO 11-19 13:17:27 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='m'")]
+    )
     assert (evidence.engine_version, evidence.engine_version_range) == ("0.11.0", None)
 
 
@@ -62,7 +64,9 @@ def test_a_default_counts_only_where_the_start_command_is_shown() -> None:
 
 
 def test_each_step_of_the_narrowing_has_its_reason() -> None:
-    evidence = read(BOOK, [Contribution("paste", "(EngineCore pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.6 GiB")])
+    evidence = read(
+        BOOK, [Contribution("paste", "(EngineCore pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.6 GiB")]
+    )
     state = narrowed(BOOK, evidence.facts, evidence.speakers)
     assert len(state.left) < len(releases_of(BOOK))
     assert any("line 1" in reason for reason in state.reasons)
@@ -71,3 +75,16 @@ def test_each_step_of_the_narrowing_has_its_reason() -> None:
 def test_wordings_that_contradict_each_other_leave_the_last_that_agreed() -> None:
     text = "INFO 02-17 09:01:02 model_runner.py:915] Loading model weights took 14.9595 GB\n(EngineCore pid=7) INFO 02-17 09:01:02 [core.py:1] EngineCore failed to start."
     assert range_of(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("INFO 07-08 13:53:30 [core.py:526] Waiting for init message from front-end.", ">=0.9.0.1,<0.10.0"),
+        ("(EngineCore pid=7) INFO 07-09 21:29:51 [gpu_worker.py:508] Available KV cache memory: 11.92 GiB", ">=0.24.0,<0.25.0"),
+        ("(EngineCore pid=7) INFO 07-09 21:29:51 [core.py:114] hello", ">=0.23.0,<0.25.0"),
+        ("(EngineCore pid=7) INFO 07-09 21:29:51 [core.py:114] hello\n(EngineCore pid=7) INFO 07-09 21:29:51 [gpu_worker.py:508] there", ">=0.24.0,<0.25.0"),
+    ],
+)
+def test_the_more_source_lines_agree_the_fewer_releases_are_left(lines: str, expected: str) -> None:
+    assert range_of(lines) == expected
