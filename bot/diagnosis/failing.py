@@ -101,7 +101,8 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
     repeated = fact is not None and any(
         f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts
     )
-    if fact is not None and not (repeated and fact.speaker.role != "worker"):
+    unsigned = fact is not None and "nccl" in fact.kinds and fact.speaker.role == "unknown"  # a C library's own line
+    if fact is not None and not (repeated and fact.speaker.role != "worker") and not unsigned:
         return fact.speaker
     worker = next((line.speaker for line in evidence.errors if line.speaker.role == "worker"), None)
     worker = worker or next((f.speaker for f in evidence.frames if f.speaker.role == "worker"), None)

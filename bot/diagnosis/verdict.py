@@ -42,7 +42,7 @@ def _device_failure(scene: Scene) -> bool:
 
 def _broken(scene: Scene) -> bool:
     """Did the engine stop, as far as the paste shows?"""
-    return bool(scene.evidence.errors) or scene.has("wrapper") or scene.has("says-stopped") or bool(scene.evidence.frames)
+    return bool(scene.evidence.errors) or scene.has("wrapper") or bool(scene.evidence.frames)
 
 
 def _other_cause(scene: Scene) -> PhaseFinding | None:
