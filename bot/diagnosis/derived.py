@@ -15,6 +15,7 @@ VOCABULARIES = (
 )
 SAMPLER_BYTES = (4, 8, 12)
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
+HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 _NOBODY = Speaker(key="")
@@ -87,6 +88,8 @@ def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
     rows_said = evidence.deployment.number("max_num_seqs")
     dummy = next((f.fields["dummy_requests"] for f in evidence.facts if "dummy_requests" in f.fields), None)
     rows = (int(dummy),) if dummy else (int(rows_said),) if rows_said else ROWS
+    if len(rows) > 1 and tried % MIB == 0 and (tried // MIB).bit_count() == 1:
+        return None  # a power of two is a buffer's or a weight's size too
     unit = GIB if tried >= GIB else MIB
     shown = round(tried / unit, 2)
     model = evidence.deployment.model.value.lower() if evidence.deployment.model else ""
@@ -113,9 +116,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
         yield _fact("capture-open", begun)
     for fact in before:
-        if (fact.id == "vllm.available-kv" and fact.fields["kv_cache_bytes"] <= 0) or (
-            fact.id == "vllm.v0-terms" and fact.fields["kv_cache_bytes"] <= 0
-        ):
+        if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if fact.id == "vllm.blocks" and fact.fields["num_gpu_blocks"] == 0:
             yield _fact("pool-not-positive", fact)
@@ -131,6 +132,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         if fact.id == "vllm.free-memory-check":
             share = at["free_at_start_bytes"] / at["total_bytes"]
             yield _fact("little-free" if share < LITTLE_FREE else "nearly-free", fact)
+            if share < HARDLY_FREE:
+                yield _fact("hardly-free", fact)
         estimate = at.get("graph_estimate_bytes")
         if estimate and estimate > IMPLAUSIBLE_GRAPHS:
             yield _fact("graph-estimate-implausible", fact, bytes=estimate)

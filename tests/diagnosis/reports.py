@@ -44,7 +44,11 @@ def v0(m: Measured) -> list[str]:
 def _v1(m: Measured, usage: str) -> list[str]:
     tag = "(EngineCore_DP0 pid=310)" if m.version < "0.18" else "(EngineCore pid=310)"
     runner = [f"{tag} INFO 08-06 09:12:33 [gpu_worker.py:378] Using V2 Model Runner"] if m.form.endswith("v2") else []
-    estimate = [f"{tag} INFO 08-06 09:13:02 [gpu_model_runner.py:6512] Estimated CUDA graph memory: {m.estimate:.2f} GiB total"] if m.estimate is not None else []
+    estimate = (
+        [f"{tag} INFO 08-06 09:13:02 [gpu_model_runner.py:6512] Estimated CUDA graph memory: {m.estimate:.2f} GiB total"]
+        if m.estimate is not None
+        else []
+    )
     kv = r2(m.kv) if m.version >= "0.14" else f"{m.kv:.2f}"
     device = " cuda:0" if m.version >= "0.14" else ""
     free = m.free if m.free is not None else m.total - 0.5
@@ -62,12 +66,17 @@ def _v1(m: Measured, usage: str) -> list[str]:
 
 
 def by_weight(m: Measured) -> list[str]:
-    return _v1(m, f"Actual usage is {r2(m.weights)} GiB for weight, {r2(m.activation)} GiB for peak activation, {r2(m.non_torch)} GiB for non-torch memory")
+    return _v1(
+        m,
+        f"Actual usage is {r2(m.weights)} GiB for weight, {r2(m.activation)} GiB for peak activation, {r2(m.non_torch)} GiB for non-torch memory",
+    )
 
 
 def by_consumed(m: Measured) -> list[str]:
     consumed = m.consumed if m.consumed is not None else m.weights + m.non_torch
-    return _v1(m, f"Actual usage is {r2(consumed)} GiB for consumed memory (weights + non-torch), {r2(m.activation)} GiB for peak activation")
+    return _v1(
+        m, f"Actual usage is {r2(consumed)} GiB for consumed memory (weights + non-torch), {r2(m.activation)} GiB for peak activation"
+    )
 
 
 def debug(m: Measured) -> list[str]:
@@ -83,7 +92,14 @@ def debug(m: Measured) -> list[str]:
     ]
 
 
-FORMS: dict[str, Callable[[Measured], list[str]]] = {"v0": v0, "weight": by_weight, "weight-v2": by_weight, "consumed": by_consumed, "consumed-v2": by_consumed, "debug": debug}
+FORMS: dict[str, Callable[[Measured], list[str]]] = {
+    "v0": v0,
+    "weight": by_weight,
+    "weight-v2": by_weight,
+    "consumed": by_consumed,
+    "consumed-v2": by_consumed,
+    "debug": debug,
+}
 
 
 def printed(m: Measured) -> str:

@@ -191,3 +191,9 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 
 """)
     assert found.first_error is not None
     assert found.first_error.figures["process_bytes"] == gib(28.60)
+
+
+def test_a_report_that_is_cut_before_its_pool_is_read_as_far_as_it_goes() -> None:
+    (row,) = judged("INFO 03-01 10:00:00 worker.py:267] model weights take 9.38GiB; non_torch_memory takes 0.08GiB; PyTorch activ").budgets
+    assert row.figures["weights_bytes"] == gib(9.38)
+    assert "kv_cache_bytes" in row.missing

@@ -167,3 +167,11 @@ def test_no_redaction_pattern_is_tired_by_a_long_word() -> None:
     begin = time.perf_counter()
     redact("docker run -e HF_TOKEN " + "a-" * 20_000 + "token=abcdef123456")
     assert time.perf_counter() - begin < 2
+
+
+def test_the_page_for_newcomers_shows_a_rule_that_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "rules" / "README.md").read_text()
+    shown = page.split("```toml\n", 1)[1].split("```", 1)[0]
+    (tmp_path / "shown.toml").write_text(shown.replace('instead = "vllm.graph-estimate"', ""))
+    book = load_rulebook(tmp_path)
+    assert [fault for case in cases(book) for fault in faults(book, case)] == []
