@@ -2,7 +2,6 @@
 
 import math
 import re
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache

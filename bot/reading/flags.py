@@ -18,14 +18,15 @@ _VALUE = (
     r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))"""
     r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|[^\s'",;)}\]\\]{1,400})"""
 )
+_SP = r"[ \t]{0,40}"
 _FALSE = {"false", "none", "null", "no"}
 _TRUTH = {*_FALSE, "true", "yes", "0", "1"}
 _GROUPED = r"(?:(?:compilation[-_]config|cc|speculative[-_]config|kv[-_]cache[-_]config|O)\.)?"
 _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "num_speculative_tokens"})
 """What is read inside a JSON value; other keys there belong to a draft model or a connector."""
-_MORE = re.compile(r"\s*`?\s*(?:,?\s*(?:and|or|then|to|vs\.?)\s|,|/|→|->|=>)\s*`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
+_MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
-_IS = r"`?\s*(?:of|to|at|is|set to|=|:|from)?\s*`?"
+_IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from)?[ ]{0,4}`?"
 _UTILIZATION = re.compile(
     rf"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}})(?![\w%.])"
 )
@@ -61,9 +62,9 @@ class ArgumentReader:
         # a flag may stand before a space or, in a list, before a comma; a key needs = or :
         self._pattern = re.compile(
             rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
-            rf"(?:`?\*{{0,2}}(?:=|['\"]?\s*,\s*(?=['\"])|\s*\|\s*|:\s+|\s+)(?!['\"]?--?[a-zA-Z])\s*`?{_VALUE})?"
-            rf"|(?:(?<![\w.-])|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?\s*(?:=(?!=)|:(?!/))"
-            rf"\s*`?{_VALUE.replace('value', 'keyed')})"
+            rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|:?[ \t]+)(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
+            rf"|(?:(?<![\w.-])(?<!/ )|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?{_SP}(?:=(?!=)|:(?!/))"
+            rf"{_SP}`?{_VALUE.replace('value', 'keyed')})"
         )
 
     def read(self, line: LogLine, text: str) -> Iterator[Found]:

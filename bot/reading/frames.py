@@ -8,7 +8,7 @@ from bot.domain.evidence import Frame, LogLine
 _CPYTHON = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+|\S{1,3}), in (?P<function>[\w.<>]+)')
 _NOTEBOOK = re.compile(r"File \[?~?(?P<path>[^\s:()\]]+\.pyx?):(?P<line>\d+)(?:\]\([^)\s]*\))?,? in (?P<function>[\w.<>]+)")
 _OLD_NOTEBOOK = re.compile(r"^\s*(?P<path>[~/][\w./~-]+\.py) in (?P<function>\w+)\(")
-_CUT = re.compile(r'(?P<path>[\w./-]+\.py)"?, line (?P<line>\d+), in (?P<function>[\w.<>]+)')
+_CUT = re.compile(r'(?P<path>[\w./-]{1,400}\.py)"?, line (?P<line>\d+), in (?P<function>[\w.<>]+)')
 _RICH = re.compile(r"(?P<path>[\w./~-]{0,300}\w\.py):(?P<line>\d+) in (?P<function>[\w<>]+)")
 _OPEN = re.compile(r'File "[^"\n]{0,500}$|\.py"?(?:, line|:\d+ in$|", l?i?n?e?)|", line \d+')
 _EXCEPTION = re.compile(r"\s{0,3}(?:[\w.]*(?:Error|Exception|Exit|Interrupt|OutOfResources)\b|ray\.exceptions|Killed\b)")

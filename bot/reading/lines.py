@@ -13,8 +13,8 @@ from bot.reading.unwrap import Shipped, unwrap
 from bot.reading.wraps import joint, wrap_of
 from bot.rulebook.book import Rulebook
 
-_REPEATED = re.compile(r"\s*\[repeated (\d+)x across cluster\].*$")
-_SIMILAR = re.compile(r"^\s*\[?(?:\.\.\.|…)\s*\(?(\d+) (?:more )?similar")
+_REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
+_SIMILAR = re.compile(r"^\s*\[?(?:\.\.\.|…)\s*\(?(\d{1,9}) (?:more )?similar")
 
 
 class _Piece(NamedTuple):
@@ -80,7 +80,7 @@ def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:
         head = head_of(head.signatures, shipped.group)
     repeats = 1
     if "[repeated" in text and (repeated := _REPEATED.search(text)):
-        repeats, text = int(repeated[1]), text[: repeated.start()]
+        repeats, text = int(repeated[1]), text[: repeated.start()].rstrip()
     elif "similar" in text and (similar := _SIMILAR.match(text)):
         repeats = int(similar[1])
     return LogLine(

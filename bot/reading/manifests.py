@@ -6,28 +6,37 @@ from itertools import zip_longest
 
 from bot.domain.evidence import LogLine
 
-_DANGLING = re.compile(r"""(?<![\w-])--?[A-Za-z][\w.-]*['"]?\s*,?\s*(?:\\|\^|`)?\s*$""")
-_VALUE = re.compile(r"""\s*(?:-\s+)?(?P<value>['"]?(?!-)[^\s#].*?)\s*,?\s*(?:\\|`)?\s*$""")
+_FLAG = re.compile(r"""['"]?--?[A-Za-z][\w.-]{0,60}""")
 _NAME = re.compile(
-    r"""\s*(?:-\s*)?\{?\s*['"]?name['"]?:\s*['"]?(?P<name>[A-Z][A-Z0-9_]{2,60})['"]?\s*,?\s*"""
-    r"""(?:(?:['"]?value['"]?:\s*)(?P<value>[^}]+)\}?)?\s*$"""
+    r"""[ \t]{0,60}(?:-[ \t]{0,8})?\{?[ \t]{0,8}['"]?name['"]?:[ \t]{0,8}['"]?(?P<name>[A-Z][A-Z0-9_]{2,60})['"]?,?"""
+    r"""(?:[ \t]{0,8}['"]?value['"]?:[ \t]{0,8}(?P<value>[^}\n]{1,400}))?\}?[ \t]{0,8}$"""
 )
-_ENTRY = re.compile(r"""\s*['"]?value['"]?:\s*(?P<value>\S.*?)\s*,?\s*$""")
+_ENTRY = re.compile(r"""[ \t]{0,60}['"]?value['"]?:[ \t]{0,8}(?P<value>\S.{0,400})$""")
+_CLOSERS = " \t\\`^,'\""
+LONGEST = 4000
 
 
 def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
     """(line, its text), where a flag's or variable's value on the next line has been put behind it."""
     for line, following in zip_longest(lines, lines[1:]):
         text = line.text
-        after = following.text if following is not None and following.source == line.source and following.level is None else ""
-        if after and ("-" in text) and _DANGLING.search(text) and (value := _VALUE.match(after)) is not None:
-            yield line, f"{text.rstrip(_CLOSERS)} {value['value']}"
-        elif "name" in text and (name := _NAME.match(text)) is not None:
-            value = _ENTRY.match(after)
-            given = name["value"] or (value["value"] if value is not None else None)
-            yield line, f"{name['name']}={given}" if given else text
+        after = following.text[:LONGEST] if following is not None and following.source == line.source and following.level is None else ""
+        if after and "-" in text and _ends_in_flag(text) and (value := _item(after)):
+            yield line, f"{text.rstrip(_CLOSERS)} {value}"
+        elif "name" in text and len(text) < LONGEST and (name := _NAME.match(text)) is not None:
+            entry = _ENTRY.match(after)
+            given = name["value"] or (entry["value"] if entry is not None else None)
+            yield line, f"{name['name']}={given.strip()}" if given else text
         else:
             yield line, text
 
 
-_CLOSERS = " \t\\`^,'\""
+def _ends_in_flag(text: str) -> bool:
+    words = text[-200:].rstrip(_CLOSERS).split()
+    return bool(words) and _FLAG.fullmatch(words[-1]) is not None
+
+
+def _item(text: str) -> str:
+    """What a line gives to the flag before it: a list's item, or a command's next word; nothing when that is a flag itself."""
+    item = text.strip().removeprefix("- ").strip().rstrip(" \t\\`,")
+    return "" if item.lstrip("'\"").startswith(("-", "#")) else item

@@ -7,7 +7,8 @@ from bot.domain.deployment import Setting
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
 
-_SERVE = re.compile(r"vllm serve\s+[\"']?(?P<model>(?!-)[\w./~-]*[\w-]+)")
+_WORD = r"(?:raises?|fails?|crash(?:es)?|dies|hangs|with|on|and|in|is|to|then|not|for|does|commands?|server)\b"  # "vllm serve raises …"
+_SERVE = re.compile(rf"vllm serve\s+[\"']?(?P<model>(?!-|{_WORD})[\w./~-]*[\w-]+)")
 _PYTHON = re.compile(r"""\bLLM\(\s*(?:model\s*=\s*)?["'](?P<model>[\w./~-]+)["']""")
 _LABELLED = re.compile(r"(?i)(?:^|[\s\-*])model(?:_name|_id|\s+name)?\s*[:=]\s*`?(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z][\w.-]{3,})")
 _ID = re.compile(
@@ -19,7 +20,7 @@ _ID = re.compile(
 _FAMILY = re.compile(
     r"(?i)(?<![\w/.-])(?P<model>(?:qwen|llama|mistral|mixtral|deepseek|gemma|phi|glm|kimi|minimax|nemotron|gpt-oss|command-r|yi|vicuna|falcon|starcoder|"
     r"granite|jamba|internlm|internvl|baichuan|chatglm|codellama|whisper|pixtral|olmo|exaone|step|ernie|hunyuan|dsv\d|r1)"
-    r"[\w.]*(?:-[\w.]+)*\d[\w.]*(?:-[\w.]*[A-Za-z0-9])*)"
+    r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
 )
 
 

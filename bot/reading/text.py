@@ -27,7 +27,6 @@ _ESCAPED = re.compile(r"\\([\[\]_*`()#<>|~-])")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|#34|nbsp|apos);")
 _SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,500})>|<(https?://[^|<>\s]{1,500})>")
 _MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)")
-_BOX = re.compile(r"^\s*[│┃]\s?|\s*[│┃]\s*$")
 _DASHED = re.compile(r"(?<![\w-])[\u2013\u2014](?=[a-z][a-z-]{3,})")
 _MOJIBAKE = re.compile(r"[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u2122]{1,3}")
 
@@ -94,7 +93,7 @@ def clean(line: str) -> str:
     if "](http" in line:
         line = _MARKDOWN_LINK.sub(r"\1", line)
     if not line.isascii():
-        line = _DASHED.sub("--", _BOX.sub("", _unmangled(line).translate(_LITERAL)))
+        line = _DASHED.sub("--", _unboxed(_unmangled(line).translate(_LITERAL)))
     return line if line.isprintable() else _CONTROL.sub("", line)
 
 
@@ -102,6 +101,14 @@ def without_colours(line: str) -> str:
     """The line without terminal sequences, written out or lost ones included."""
     line = ANSI.sub("", line)
     return _LOST_ESC.sub("", line) if "m" in line and "[" in line else line
+
+
+def _unboxed(line: str) -> str:
+    """The line without the borders that a rich traceback draws."""
+    stripped = line.strip()
+    if stripped[:1] in ("│", "┃"):
+        line = stripped[1:].removeprefix(" ")
+    return line.rstrip()[:-1].rstrip() if line.rstrip()[-1:] in ("│", "┃") else line
 
 
 def _unmangled(line: str) -> str:
