@@ -108,10 +108,10 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
     for name, pattern, needles in _HOST:
         if name in host or not any(needle in joined.text for needle in needles):
             continue
-        match = pattern.search(joined.text)
-        if match is not None:
-            line = joined.line_at(match.start())
-            host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
+        for line in joined.lines:
+            if any(needle in line.text for needle in needles) and (match := pattern.search(line.text)) is not None:
+                host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
+                break
     return host
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import ahocorasick_rs
 
-from bot.reading.text import ANSI, encodable
+from bot.reading.text import ANSI, ESCAPES, encodable
 from bot.rulebook.book import texts
 from bot.rulebook.files import Redaction
 from bot.rulebook.load import load_rulebook
@@ -16,7 +16,6 @@ HIDDEN = "[hidden]"
 BEFORE, AFTER, BLOCK = 300, 1200, 9000
 """Characters around an anchor within which its secret stands; a key block may be longer."""
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_ESCAPES = ("\x1b", "\x9b", "^[", "\\x1", "\\033", "\\33", "\\e", "#033", "\\u001", "␛")
 Span = tuple[int, int]
 
 
@@ -27,25 +26,25 @@ def redact(text: str) -> tuple[str, int]:
     """
     text = encodable(text)
     spans = list(_spans(text))
-    if any(mark in text for mark in _ESCAPES):
+    if any(mark in text for mark in ESCAPES):
         spans += _behind_colours(text)
     return _hide(text, spans)
 
 
 def _behind_colours(text: str) -> Iterator[Span]:
     """Spans that are found once terminal sequences are gone, as they stand in the text with them."""
-    kept: list[str] = []
-    starts: list[int] = []  # of each kept piece, in the plain text and in the given one
+    hidden = list(_spans(ANSI.sub("", text)))
+    if not hidden:
+        return
+    starts: list[int] = []  # of each piece between sequences, in the plain text and in the given one
     given: list[int] = []
     end = length = 0
     for match in ANSI.finditer(text):
         if match.start() > end:
-            kept.append(text[end : match.start()])
             starts.append(length)
             given.append(end)
             length += match.start() - end
         end = match.end()
-    kept.append(text[end:])
     starts.append(length)
     given.append(end)
 
@@ -53,7 +52,7 @@ def _behind_colours(text: str) -> Iterator[Span]:
         piece = bisect_right(starts, at) - 1
         return given[piece] + at - starts[piece]
 
-    for start, stop in _spans("".join(kept)):
+    for start, stop in hidden:
         yield origin(start), origin(stop - 1) + 1
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import regex
 
 from bot.domain.evidence import Speaker
-from bot.rulebook.book import Rulebook
+from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.files import FormatRule
 from bot.rulebook.patterns import TIMEOUT
 
@@ -16,7 +16,8 @@ MOST_SIGNATURES = 8
 NOBODY = Speaker(key="", role="unknown")
 _PART = re.compile(r"([A-Z]+)(\d+)")
 _ROLES = {"rank": "worker", "ray-worker": "worker", "sglang": "worker", "tensorrt-llm": "worker", "tgi": "worker", "lmdeploy": "worker"}
-_LOOK, _REMEMBERED = 3, 20_000
+_LOOK, _ANCHORED, _REMEMBERED = 3, 200, 20_000
+Candidates = tuple["regex.Pattern[str]", tuple[str, ...]]
 Signature = tuple[FormatRule, dict[str, str]]
 
 
@@ -45,8 +46,8 @@ class Signatures:
         self._rules = list(book.formats)
         self._alone = [regex.compile(rule.pattern, regex.VERBOSE | regex.VERSION1) for rule in self._rules]
         self._groups = [list(pattern.groupindex) for pattern in self._alone]
-        self._by_start: dict[str, regex.Pattern[str] | None] = {}
-        self._by_rules: dict[tuple[int, ...], regex.Pattern[str] | None] = {(): None}
+        self._by_start: dict[str, Candidates | None] = {}
+        self._by_rules: dict[tuple[int, ...], Candidates | None] = {(): None}
         self._heads: dict[tuple[tuple[int, str], ...], Head] = {}
 
     def peel(self, text: str) -> tuple[str, Head]:
@@ -81,8 +82,15 @@ class Signatures:
 
     def _match(self, text: str) -> "regex.Match[str] | None":
         start = text[:_LOOK]
-        pattern = self._by_start[start] if start in self._by_start else self._starting(start)
-        if pattern is None:
+        candidates = self._by_start[start] if start in self._by_start else self._starting(start)
+        if candidates is None:
+            return None
+        pattern, anchors = candidates
+        head = text[:_ANCHORED]
+        for anchor in anchors:
+            if anchor in head:
+                break
+        else:
             return None
         if len(text) < 1000:  # a time limit costs more than the match
             return pattern.match(text)
@@ -91,12 +99,13 @@ class Signatures:
         except TimeoutError:
             return None
 
-    def _starting(self, start: str) -> "regex.Pattern[str] | None":
-        """One pattern of the formats that may begin so; None when none may."""
+    def _starting(self, start: str) -> "Candidates | None":
+        """One pattern of the formats that may begin so, and their anchors; None when none may."""
         rules = tuple(n for n, pattern in enumerate(self._alone) if pattern.match(start, partial=True) is not None)
         if rules not in self._by_rules:
             alternatives = "|".join(f"(?:{_own_names(self._rules[n].pattern, n)})(?P<f{n}_>)" for n in rules)
-            self._by_rules[rules] = regex.compile(alternatives, regex.VERBOSE | regex.VERSION1)
+            anchors = dict.fromkeys(anchor for n in rules for anchor in texts(self._rules[n].anchor) or [""])
+            self._by_rules[rules] = regex.compile(alternatives, regex.VERBOSE | regex.VERSION1), tuple(anchors)
         if len(self._by_start) >= _REMEMBERED:
             self._by_start.clear()
         self._by_start[start] = self._by_rules[rules]

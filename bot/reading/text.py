@@ -14,6 +14,9 @@ ANSI = re.compile(
     r"|\x9b[0-9;?]{0,30}[A-Za-z]"
 )
 """Terminal sequences, also where the escape was written out; each stays within its line."""
+ESCAPES = ("\x1b", "\x9b", "^[", "\\x1", "\\033", "\\33", "\\e", "#033", "\\u001", "␛")
+"""How the escape character may stand in a text."""
+_PLAIN_ANSI = re.compile(r"\x1b\[[0-9;?]{0,30}[A-Za-z]")
 _LOST_ESC = re.compile(r"(?<![\w\[])\[(?:\d{1,3};){0,8}\d{1,3}m|(?<=[\w\])>:.%|])\[(?:0;0|0?1;3\d|0;3\d|0|3\d|1)m")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff\ud800-\udfff]")
 _LITERAL = str.maketrans(
@@ -99,7 +102,10 @@ def clean(line: str) -> str:
 
 def without_colours(line: str) -> str:
     """The line without terminal sequences, written out or lost ones included."""
-    line = ANSI.sub("", line)
+    if "\x1b" in line:
+        line = _PLAIN_ANSI.sub("", line)
+    if any(mark in line for mark in ESCAPES):
+        line = ANSI.sub("", line)
     return _LOST_ESC.sub("", line) if "m" in line and "[" in line else line
 
 
