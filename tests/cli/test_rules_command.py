@@ -37,7 +37,9 @@ def test_anchors_as_json_are_the_same(oombot: Oombot) -> None:
 
 def test_replay_of_an_unchanged_rulebook_changes_nothing(oombot: Oombot, tmp_path: Path) -> None:
     log = tmp_path / "v.log"
-    log.write_text("ValueError: Free memory on device cuda:1 (3.6/23.99 GiB) on startup is less than desired GPU memory utilization (0.9, 21.59 GiB).")
+    log.write_text(
+        "ValueError: Free memory on device cuda:1 (3.6/23.99 GiB) on startup is less than desired GPU memory utilization (0.9, 21.59 GiB)."
+    )
     assert oombot("diagnose", str(log))[0] == 0
     status, out, _ = oombot("rules", "replay")
     assert status == 0

@@ -83,7 +83,10 @@ def test_wordings_that_contradict_each_other_leave_the_last_that_agreed() -> Non
         ("INFO 07-08 13:53:30 [core.py:526] Waiting for init message from front-end.", ">=0.9.0.1,<0.10.0"),
         ("(EngineCore pid=7) INFO 07-09 21:29:51 [gpu_worker.py:508] Available KV cache memory: 11.92 GiB", ">=0.24.0,<0.25.0"),
         ("(EngineCore pid=7) INFO 07-09 21:29:51 [core.py:114] hello", ">=0.23.0,<0.25.0"),
-        ("(EngineCore pid=7) INFO 07-09 21:29:51 [core.py:114] hello\n(EngineCore pid=7) INFO 07-09 21:29:51 [gpu_worker.py:508] there", ">=0.24.0,<0.25.0"),
+        (
+            "(EngineCore pid=7) INFO 07-09 21:29:51 [core.py:114] hello\n(EngineCore pid=7) INFO 07-09 21:29:51 [gpu_worker.py:508] there",
+            ">=0.24.0,<0.25.0",
+        ),
     ],
 )
 def test_the_more_source_lines_agree_the_fewer_releases_are_left(lines: str, expected: str) -> None:
