@@ -8,6 +8,7 @@ from bot.domain.rank import Rank
 from bot.domain.size import gib
 
 MOST_REASONS = 2
+"""The last steps took the most away."""
 
 
 def notes_of(evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank | None) -> tuple[str, ...]:
@@ -17,7 +18,7 @@ def notes_of(evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank |
 
 def _version(evidence: Evidence) -> Iterator[str]:
     if evidence.engine_version_range and evidence.version_because:
-        reasons = "; ".join(evidence.version_because[:MOST_REASONS])
+        reasons = "; ".join(evidence.version_because[-MOST_REASONS:])
         yield f"No version is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
 
 
