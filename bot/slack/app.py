@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -25,7 +24,7 @@ from bot.slack.gate import Gate
 from bot.slack.hosts import hosts_of
 from bot.slack.inbox import where
 from bot.slack.installs import Installs
-from bot.slack.intake import Intake
+from bot.slack.intake import Aside, Intake
 from bot.slack.oauth import OAuth
 from bot.slack.outbox import Outbox
 from bot.slack.reminders import Reminders
@@ -45,15 +44,16 @@ LOGGERS = (
     "slack_bolt",
     "slack_sdk",
 )  # at DEBUG these write whole payloads: pasted logs, secrets and all
+PATIENCE = 5.0  # seconds for what was acknowledged but is not stored yet, at shutdown
 MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
 
 
 def build_slack(
-    desk: Desk, settings: Settings, store: "Store", *, asks: Asks | None = None, executor: Executor | None = None, lease: float = LEASE
+    desk: Desk, settings: Settings, store: "Store", *, asks: Asks | None = None, aside: Aside = asyncio.to_thread, lease: float = LEASE
 ) -> "SlackDoor":
     """Lays the door out; nothing is connected before `start`. SettingsError names the setting that is missing.
 
-    `executor` decodes and redacts large files beside the event loop; None: threads.
+    `aside` decodes and redacts files beside the event loop: in another process, or in a thread.
     """
     if asks is None:
         from bot.slack.usecases import all_asks
@@ -62,7 +62,7 @@ def build_slack(
     _check(settings)
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.INFO)
-    return SlackDoor(desk, settings, store, asks, executor, lease)
+    return SlackDoor(desk, settings, store, asks, aside, lease)
 
 
 def _check(settings: Settings) -> None:
@@ -92,7 +92,7 @@ def _check(settings: Settings) -> None:
 class SlackDoor:
     """`routes` belong on the page's server; `start` connects and works, `stop` lets work under way end."""
 
-    def __init__(self, desk: Desk, settings: Settings, store: "Store", asks: Asks, executor: Executor | None, lease: float) -> None:
+    def __init__(self, desk: Desk, settings: Settings, store: "Store", asks: Asks, aside: Aside, lease: float) -> None:
         hosts = hosts_of(settings.slack_api_url)
         self._settings = settings
         self._hosts = hosts
@@ -101,13 +101,14 @@ class SlackDoor:
         files = Files(outbox, self._installs, hosts)
         self.room = Room(
             desk=desk, settings=settings, store=store, asks=asks, hosts=hosts, installs=self._installs, outbox=outbox,
-            intake=Intake(files, executor), visibility=Visibility(outbox),
+            intake=Intake(files, aside), visibility=Visibility(outbox),
             reminders=Reminders(store),
         )  # fmt: skip
         self._workers = Workers(self.room, lease=lease)
         self._gate = Gate(self.room, self._workers)
         self._oauth = OAuth(settings, self._installs)
         self._socket: AsyncSocketModeHandler | None = None
+        self._endless: list[asyncio.Task[None]] = []
         self._bolt = _bolt(settings, self._installs, self._gate)
         self.routes = web.RouteTableDef()
         self.routes.post("/slack/events")(self._events)
@@ -118,21 +119,25 @@ class SlackDoor:
         """Connects and begins to work. Slack need not be reachable: what it needs is asked for again until it is."""
         self._installs.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
         self._workers.start()
-        self.room.start(self.room.reminders.run(self._workers.wake), "reminders")
+        self._endless = [asyncio.create_task(self.room.reminders.run(self._workers.wake), name="reminders")]
         if self._installs.single:
-            self.room.start(self._know_itself(), "auth.test")
+            self._endless.append(asyncio.create_task(self._know_itself(), name="auth.test"))
         if self._settings.slack_app_token:
-            self.room.start(self._connect(self._settings.slack_app_token), "socket mode")
+            self._endless.append(asyncio.create_task(self._connect(self._settings.slack_app_token), name="socket mode"))
 
     async def stop(self) -> None:
         """Disconnects, lets work under way end, and closes every connection."""
         if self._socket is not None:
             await self._socket.close_async()  # type: ignore[no-untyped-call]
             await self._socket.client.aiohttp_client_session.close()
+        if self.room.running:
+            # A command that was acknowledged a moment ago may not be stored yet: Slack will not send it again.
+            await asyncio.wait(self.room.running, timeout=PATIENCE)
         await self._workers.stop()
-        for task in list(self.room.running):
+        left = [*self._endless, *self.room.running]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self.room.running, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         if self._installs.session is not None:
             await self._installs.session.close()
 

@@ -1,10 +1,10 @@
 """A message and its attached files into contributions: decoded, secrets hidden, and a sentence for each file that was not read."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from bot.domain.incident import Contribution
@@ -12,6 +12,9 @@ from bot.reading.redact import redact
 from bot.slack.archive import NotLogError, texts_of
 from bot.slack.files import Files, RefusedError
 from bot.slack.installs import Identity
+
+Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs something that can be pickled beside the event loop, and gives what it gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,11 @@ class Gathered:
 
 
 class Intake:
-    """Reads files with the bot's token; decoding and redaction of large ones run in `executor`, so that the door keeps answering."""
+    """Reads files with the bot's token; decoding and redaction run `aside`, in another process, so that the door keeps answering."""
 
-    def __init__(self, files: Files, executor: Executor | None = None) -> None:
+    def __init__(self, files: Files, aside: Aside = asyncio.to_thread) -> None:
         self._files = files
-        self._executor = executor
+        self._aside = aside
 
     async def gather(self, who: Identity, body: Mapping[str, Any], *, text: bool = True) -> Gathered:
         """Contributions of one slim message. `text` False: its words are not evidence, only its files."""
@@ -40,7 +43,7 @@ class Intake:
         for file in (body.get("files") or ())[:10]:
             try:
                 fetched = await self._files.fetch(who, file["id"])
-                parts = await asyncio.get_running_loop().run_in_executor(self._executor, read_file, fetched.name, fetched.data)
+                parts = await self._aside(partial(read_file, fetched.name, fetched.data))
             except RefusedError as refused:
                 refusals.append(str(refused))
                 continue

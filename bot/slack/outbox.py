@@ -168,15 +168,13 @@ class Outbox:
         except (SlackClientError, UnsureError) as refused:
             log.debug("reaction in %s: %s", channel, refused)
 
-    async def respond(
-        self, url: str, text: str, blocks: Sequence[Block] | None = None, *, replace: bool = False, in_channel: bool = False
-    ) -> bool:
+    async def respond(self, url: str, text: str, blocks: Sequence[Block] | None = None, *, replace: bool = False) -> bool:
         """Answers a command or a click by its response URL: five times within half an hour. False when it could not be said."""
         if not self._hosts.may_answer(url) or self._installs.session is None:
             log.warning("response URL refused: it is not Slack's")
             return False
         full, short = as_sent(blocks or (), text)
-        body: dict[str, Any] = {"text": short, "response_type": "in_channel" if in_channel else "ephemeral", "replace_original": replace}
+        body: dict[str, Any] = {"text": short, "response_type": "ephemeral", "replace_original": replace}
         for shown in (full, plainly(full), None):
             if shown:
                 body["blocks"] = list(shown)

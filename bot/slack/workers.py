@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 WORKERS = 6
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
-PAUSE = 0.5  # seconds between looks at an empty queue
+PAUSE = 1.0  # seconds between looks at an empty queue
 TRIES = 6
 NOTED_EVERY = 300.0  # seconds
 DOOR, LAST_ARRIVAL = "slack", "last_arrival"
@@ -50,7 +50,7 @@ class Workers:
 
     def start(self) -> None:
         """Begins to work."""
-        self._tasks = [asyncio.create_task(self._run(), name=f"slack worker {number}") for number in range(self._count)]
+        self._tasks = [asyncio.create_task(self._run(looks=number == 0), name=f"slack worker {number}") for number in range(self._count)]
 
     def wake(self) -> None:
         """Something has been stored."""
@@ -66,7 +66,8 @@ class Workers:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _run(self) -> None:
+    async def _run(self, *, looks: bool) -> None:
+        """One of them looks at an empty queue now and then, for what comes due; the others sleep until they are woken."""
         while not self._stopping:
             self._woken.clear()
             try:
@@ -75,13 +76,14 @@ class Workers:
                 log.exception("the queue could not be read")
                 delivery = None
             if delivery is None:
-                await self._wait()
+                await self._wait(PAUSE if looks else None)
             else:
+                self._woken.set()  # there may be more
                 await self._deliver(delivery)
 
-    async def _wait(self) -> None:
+    async def _wait(self, most: float | None) -> None:
         try:
-            await asyncio.wait_for(self._woken.wait(), PAUSE)
+            await asyncio.wait_for(self._woken.wait(), most)
         except TimeoutError:
             return
 

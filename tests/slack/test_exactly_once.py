@@ -218,3 +218,14 @@ async def test_a_connection_that_slack_takes_back_is_made_again(http_world: Worl
         await world.slack.connected()
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)
+
+
+async def test_a_command_that_was_acknowledged_just_before_the_end_is_answered_after_the_restart(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        await world.ann.slash(world.channel, "help")
+    async with world.bot():
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "Paste or upload" in words(shown[0])
+        await world.quiet()
+        assert len(world.ann.sees(world.channel)) == 1

@@ -15,6 +15,7 @@ from bot.slack.installs import Identity, cipher
 from bot.slack.manifest import bot_scopes, http_manifest, manifest
 from bot.slack.surfaces import SURFACES
 from tests.fakeslack import Person
+from tests.fakeslack.methods import METHODS, READ
 from tests.slack.material import CRASH
 from tests.slack.world import World
 
@@ -218,6 +219,15 @@ def test_every_scope_has_its_reason_and_the_http_variant_needs_no_socket() -> No
     assert made["settings"]["socket_mode_enabled"] is False
     assert manifest()["settings"]["socket_mode_enabled"] is True
     assert 174 <= len(manifest()["display_information"]["long_description"]) <= 4_000
+
+
+def test_every_scope_is_used_and_every_scope_used_is_asked_for() -> None:
+    subscribed = manifest()["settings"]["event_subscriptions"]["bot_events"]
+    histories = {"channels": "channels:history", "groups": "groups:history", "im": "im:history", "mpim": "mpim:history"}
+    used = {histories[event.removeprefix("message.")] for event in subscribed if event.startswith("message.")}
+    used |= {"app_mentions:read", "commands"} | {scope for method in METHODS.values() for scope in method.scopes}
+    used |= {READ[kind] for kind in ("public_channel", "private_channel", "mpim")}  # what visibility asks users.conversations for
+    assert set(bot_scopes()) == used
 
 
 def test_the_rooms_below_know_no_slack() -> None:

@@ -177,9 +177,7 @@ def _questions(document: Document, rounds: int) -> list[Block]:
         shown.append(words("Reply in this thread: a paste, a file, or plain words (“rank 3”, “gpu3”, “I don't know”)."))
     if shown and document.get("id"):
         asked = ",".join(str(question["id"]) for question in document["questions"][:2])
-        nobody = button(
-            "dont_know", "I don't know", f"{document['id']} {asked}", "I don't know the answers: say what follows without them"
-        )
+        nobody = button("dont_know", "I don't know", f"{document['id']} {asked}", "I don't know the answers: say what follows without them")
         shown.append(actions(nobody, block_id=f"unknown:{document['id']}"))
     return shown
 
