@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.size import GIB, MIB, gib
 
-ROWS = (1024, 512, 256, 2048, 128, 64, 32, 16, 8)
+ROWS = (1024, 256)
+"""The defaults of max-num-seqs, tried where nothing says how many rows there are: with more, every other size is a product of something."""
+SMALLEST_SAMPLER = 100 * MIB
 ROUND_VOCABULARIES = {131072: "mistral|nemotron|granite|devstral|pixtral", 262144: "gemma", 262208: "gemma", 65536: "jamba|rwkv"}
 """Vocabularies that are powers of two or close: a round size proves them only where the model is named."""
 VOCABULARIES = (
@@ -88,7 +90,7 @@ def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
     rows_said = evidence.deployment.number("max_num_seqs")
     dummy = next((f.fields["dummy_requests"] for f in evidence.facts if "dummy_requests" in f.fields), None)
     rows = (int(dummy),) if dummy else (int(rows_said),) if rows_said else ROWS
-    if len(rows) > 1 and tried % MIB == 0 and (tried // MIB).bit_count() == 1:
+    if len(rows) > 1 and (tried < SMALLEST_SAMPLER or (tried % MIB == 0 and (tried // MIB).bit_count() == 1)):
         return None  # a power of two is a buffer's or a weight's size too
     unit = GIB if tried >= GIB else MIB
     shown = round(tried / unit, 2)

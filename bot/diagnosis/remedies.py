@@ -56,8 +56,8 @@ def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Re
     frees: int | None = None
     if rule.value in COMPUTED:
         value, frees = COMPUTED[rule.value](scene, budget)
-        if value is not None and _is_no_change(rule, value, scene):
-            return None
+    if value is not None and _is_no_change(rule, value, scene):
+        return None
     says = _Says(scene, budget, value)
     return Remedy(
         id=rule.id,
@@ -74,7 +74,15 @@ def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Re
 
 
 def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
-    now = scene.evidence.deployment.number(rule.flag.lstrip("-").replace("-", "_"))
+    """Does this value already stand there, or one further along?"""
+    deployment = scene.evidence.deployment
+    name = rule.flag.lstrip("-").replace("-", "_")
+    if rule.direction == "set":
+        now_set = deployment.environment[name].value if name in deployment.environment else deployment.value(name)
+        return str(now_set).lower() == value.lower() or (name == "kv_cache_dtype" and "fp8" in str(now_set))
+    now = deployment.number(name)
+    if rule.value == "more-tensor-parallel":
+        now = deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1
     try:
         return now is not None and (
             (rule.direction == "lower" and float(value) >= now) or (rule.direction == "raise" and float(value) <= now)
@@ -126,7 +134,7 @@ class _Unknown(dict[str, Any]):
 
 def command(rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
     """The one change as a command line of that engine; None where it is no flag or has no value yet."""
-    if not rule.flag or (rule.direction in VALUE_FLAGS_ONLY and value is None):
+    if not rule.flag or (value is None and (rule.direction in VALUE_FLAGS_ONLY or rule.value in COMPUTED)):
         return None
     if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
         return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
@@ -140,7 +148,8 @@ def command(rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
         "llama.cpp": "llama-server -m",
     }[scene.evidence.engine]
     model = scene.evidence.deployment.model
-    kept = [] if rule.direction == "remove" else [rule.flag if value is None or value == "true" else f"{rule.flag} {value}"]
+    shown = shlex.quote(value) if value is not None and value[:1] == "{" else value
+    kept = [] if rule.direction == "remove" else [rule.flag if value is None or value == "true" else f"{rule.flag} {shown}"]
     return " ".join([start, shlex.quote(model.value) if model else "MODEL", *_unchanged(rule, scene), *kept])
 
 
@@ -160,12 +169,33 @@ _CARRIED = (
 )
 
 
+_SPELLED: Mapping[str, Mapping[str, str]] = {
+    "sglang": {"max_model_len": "--context-length", "gpu_memory_utilization": "", "max_num_seqs": "--max-running-requests"},
+    "tensorrt-llm": {
+        "tensor_parallel_size": "--tp_size", "pipeline_parallel_size": "--pp_size", "max_model_len": "--max_seq_len",
+        "max_num_seqs": "--max_batch_size", "max_num_batched_tokens": "--max_num_tokens", "gpu_memory_utilization": "",
+    },
+    "tgi": {
+        "tensor_parallel_size": "--num-shard", "quantization": "--quantize", "max_model_len": "--max-total-tokens",
+        "gpu_memory_utilization": "",
+    },
+    "lmdeploy": {
+        "tensor_parallel_size": "--tp", "max_model_len": "--session-len", "max_num_seqs": "--max-batch-size",
+        "gpu_memory_utilization": "",
+    },
+    "llama.cpp": {"max_model_len": "-c", "tensor_parallel_size": "", "gpu_memory_utilization": "", "kv_cache_dtype": ""},
+}  # fmt: skip
+"""How the other engines write the arguments that a command carries over; empty where they have none."""
+
+
 def _unchanged(rule: RemedyRule, scene: Scene) -> Iterator[str]:
     changed = rule.flag.lstrip("-").replace("-", "_")
     for name in _CARRIED:
         known = scene.evidence.deployment.arguments.get(name)
         if known is not None and name != changed and not (known.value in (1, "auto") or known.origin != "log"):
-            yield f"--{name.replace('_', '-')} {known.value}"
+            flag = _SPELLED.get(scene.evidence.engine, {}).get(name, f"--{name.replace('_', '-')}")
+            if flag and flag != rule.flag:
+                yield f"{flag} {known.value}"
 
 
 def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) -> tuple[Avoid, ...]:

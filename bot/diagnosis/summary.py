@@ -33,19 +33,16 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> s
         )
     if phase == "not_oom":
         return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
+    if scene.has("profiling_assert") and phase == "profiling":
+        return "Stopped in the profiling run by an assertion: free memory changed while it was measured. That is no shortage."
     where = f" on rank {rank.number} ({rank.label})" if rank is not None and rank.number is not None else ""
     figures = scene.error.figures if scene.error is not None else {}
     tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
     size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""
-    lead = (
-        "Out of memory in "
-        if phase not in ("kv_cache_sizing", "startup_check", "host_memory")
-        else "Stopped in "
-        if phase != "host_memory"
-        else "Out of "
-    )
+    checks = phase in ("kv_cache_sizing", "startup_check")
+    lead = f"Stopped{where} in " if checks else "Out of " if phase == "host_memory" else f"Out of memory{where} in "
     sure = "" if verdict == "certain" else "Probably: "
-    sentence = f"{lead}{PHASE_WORDS[phase]}{where}{size}."
+    sentence = f"{lead}{PHASE_WORDS[phase]}{size}."
     return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
 
 

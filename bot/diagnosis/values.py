@@ -95,10 +95,7 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half the sequences, or so few that the sampler's buffer fits into what was free."""
     sampler = next((f for f in scene.facts if f.id == "derived.sampler-size"), None)
     dummy = next((f.fields["dummy_requests"] for f in scene.facts if "dummy_requests" in f.fields), None)
-    rows = scene.evidence.deployment.number("max_num_seqs") or dummy or (sampler.fields["rows"] if sampler else None)
-    if not rows:
-        return None, None
-    rows = int(rows)
+    rows = int(scene.evidence.deployment.number("max_num_seqs") or dummy or (sampler.fields["rows"] if sampler else _default_rows(scene)))
     if sampler is not None and scene.error is not None and (free := scene.error.figures.get("free_bytes")):
         each = sampler.fields["vocabulary"] * sampler.fields["width"]
         fitting = max(1, 2 ** int(math.log2(max(1, free // each)))) if free >= each else max(1, rows // 4)
@@ -107,18 +104,29 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     return str(max(1, rows // 2)), None
 
 
+def _default_rows(scene: Scene) -> int:
+    """The default of max-num-seqs: 256; 1024 in vLLM V1's server on cards of 70 GiB and more."""
+    total = scene.error.figures.get("total_bytes") if scene.error is not None else None
+    v1 = any("/v1/" in frame.path for frame in scene.evidence.frames)
+    return 1024 if v1 and total and total >= 70 * GIB else 256
+
+
 def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of what was set; 2048 where the default was in force."""
+    """Half of what was set; where the default was in force 2048, or 1024 where 2048 is the default (cards below 70 GiB up to 0.19)."""
     now = scene.evidence.deployment.number("max_num_batched_tokens")
-    return (str(max(512, int(now) // 2)), None) if now else ("2048", None)
+    if now:
+        return str(max(512, int(now) // 2)), None
+    total = scene.error.figures.get("total_bytes") if scene.error is not None else None
+    return ("1024" if total and total < 70 * GIB and not _at_least(scene, 20) else "2048"), None
 
 
 def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The next size that the cards allow: twice as many."""
+    """The next size that the cards allow: all of them, or twice as many where their number is not known; none where all are used."""
     now = int(scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1)
     count = scene.evidence.deployment.gpu_count
-    if count is not None and count.value > now:
-        return str(2 ** int(math.log2(count.value))), None
+    if count is not None:
+        most = 2 ** int(math.log2(max(1, count.value)))
+        return str(max(most, now)), None
     return str(now * 2), None
 
 
@@ -129,8 +137,8 @@ def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The pool that was reported, less a gibibyte."""
-    kv = _figure(budget, "kv_cache_bytes")
+    """The pool that was given in bytes or reported, less a gibibyte."""
+    kv = scene.evidence.deployment.number("kv_cache_memory_bytes") or _figure(budget, "kv_cache_bytes")
     return (str(int(kv) - GIB), GIB) if kv and kv > 2 * GIB else (None, None)
 
 
@@ -145,13 +153,17 @@ def fewer_capture_sizes(scene: Scene, budget: ReportedBudget | None) -> Value:
     return "1 2 4 8 16", None
 
 
+_BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
+"""A step below what each engine takes where nothing is set: SGLang about 0.88 of all, TensorRT-LLM 0.9 and LMDeploy 0.8 of what is free."""
+
+
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Another engine's fraction, 0.05 lower."""
     for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction"):
         now = scene.evidence.deployment.number(name)
         if now:
             return f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None
-    return None, None
+    return _BELOW_DEFAULT.get(scene.evidence.engine), None
 
 
 def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:

@@ -61,7 +61,7 @@ def test_json_is_the_contract_and_nothing_else(oombot: Oombot, log: Path) -> Non
 def test_the_terminal_shows_verdict_rank_error_line_budget_change_and_what_not_to_touch(oombot: Oombot, log: Path) -> None:
     _, out, _ = oombot("diagnose", str(log))
     for part in (
-        "CUDA graph capture on rank 1",
+        "on rank 1 (Worker_TP1) in CUDA graph capture",
         "First error, line 9",
         "KV pool",
         "not reported",
