@@ -7,12 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from aiohttp.web import Application
 
     from bot.settings import Settings
     from bot.slack.app import SlackDoor
+    from bot.slack.intake import Aside
     from bot.store.store import Store
     from bot.usecases.desk import Desk
     from bot.usecases.doctor import Check
@@ -127,7 +126,7 @@ async def _served(settings: "Settings") -> int:
     judges = Judges()
     meters = Meters()
     desk = Desk(settings=settings, rulebook=load_rulebook, judge=meters.counted(judges.judge), now=lambda: datetime.now(UTC), store=store)
-    slack = _slack(desk, settings, store, judges.pool)
+    slack = _slack(desk, settings, store, judges.run)
     runner = web.AppRunner(_page(desk, settings, store, slack, meters, judges), access_log=None)
     stopped = asyncio.Event()
     try:
@@ -192,13 +191,13 @@ def _page(
     return build_app(desk, settings, store, slack_routes=routes, meters=meters, visible=visible, probes=probes, aside=judges.run)
 
 
-def _slack(desk: "Desk", settings: "Settings", store: "Store", executor: "Executor | None" = None) -> "SlackDoor | None":
-    """The Slack door where a token or a secret says that there is one; large files are decoded by `executor`."""
+def _slack(desk: "Desk", settings: "Settings", store: "Store", aside: "Aside | None" = None) -> "SlackDoor | None":
+    """The Slack door where a token or a secret says that there is one; files are decoded `aside`."""
     if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_signing_secret):
         return None
     from bot.slack.app import build_slack
 
-    return build_slack(desk, settings, store, executor=executor)
+    return build_slack(desk, settings, store, aside=aside) if aside else build_slack(desk, settings, store)
 
 
 async def _page_checks(settings: "Settings", store: "Store") -> "Sequence[Check]":

@@ -6,6 +6,7 @@ from dataclasses import replace
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.store.errors import StoreError
 from bot.usecases.desk import Desk
+from bot.usecases.judge import REFUTED
 from bot.usecases.reply import Reply, Unusable
 
 
@@ -25,7 +26,7 @@ async def diagnose(
         return Reply("diagnosis", document)
     try:
         precedents = await desk.store.precedents(origin, document, leave_out=into)
-        if precedents:
+        if any(p.get("outcome") == REFUTED for p in precedents):  # only what failed changes what is offered: else all is read already
             document = dict(await desk.judge(said, precedents))
         document["similar"] = await desk.store.similar(origin, document, leave_out=into)
         incident = await desk.store.append(origin, contributions, document, into=into)

@@ -33,10 +33,13 @@ class Judges:
 
     def __init__(self, processes: int = PROCESSES) -> None:
         self._processes = processes
-        self.pool = self._fresh()
+        self._pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_warm)
+        pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_warm)
+        for _ in range(self._processes):
+            pool.submit(int)  # started now, so that nobody's paste waits for it
+        return pool
 
     async def judge(self, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """The contract's diagnosis document."""
@@ -47,13 +50,15 @@ class Judges:
     async def run(self, work: Callable[[], T]) -> T:
         """A picklable piece of work in one of the processes; tried once more when its process died."""
         for attempt in (1, 2):
+            pool = self._pool
             try:
-                return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+                return await asyncio.get_running_loop().run_in_executor(pool, work)
             except BrokenProcessPool:
                 _LOG.warning("a reading process died (attempt %d)", attempt)
-                self.pool = self._fresh()
+                if self._pool is pool:  # all that were waiting on it learn of it; the first one replaces it
+                    self._pool = self._fresh()
         raise RuntimeError("the log could not be read: the reading process died twice; send a shorter part of it")
 
     def close(self) -> None:
         """End the processes."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,43 @@
+"""`oombot serve` as a process of its own that also measures how long its event loop is held: `python -m tests.bench.lagging FILE`.
+
+FILE gets one line a delay of more than 20 ms: when (monotonic seconds), how long (milliseconds).
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bot import main
+
+STEP = 0.005  # seconds
+
+
+async def watch(log: Path) -> None:
+    """Sleeps shortly, over and over, and notes by how much it was woken too late."""
+    with log.open("w", encoding="utf-8", buffering=1) as lines:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(STEP)
+            late = time.monotonic() - before - STEP
+            if late > 0.02:
+                lines.write(f"{time.monotonic():.3f} {late * 1000:.0f}\n")
+
+
+def run(log: Path) -> int:
+    served = main._served
+
+    async def watched(settings: Any) -> int:
+        watching = asyncio.create_task(watch(log))
+        try:
+            return await served(settings)
+        finally:
+            watching.cancel()
+
+    main._served = watched
+    return main.run(["serve"])
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1])))
