@@ -1,7 +1,7 @@
 """Keeps a large log small: its beginning, its end, and the surroundings of what a rule may want; all in one pass over bytes."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import ahocorasick_rs
@@ -27,7 +27,7 @@ class Sieve:
         self._seen = [0] * (max(self._message, default=-1) + 1)
         self._kept: dict[int, bytes] = {}
         self._last: list[deque[list[tuple[int, bytes]]]] = [deque(maxlen=LAST) for _ in self._seen]
-        self._tail: deque[tuple[int, bytes]] = deque(maxlen=TAIL)
+        self._latest: deque[tuple[bytes, int, int]] = deque()  # chunk, lines before it, lines in it
         self._carry = b""
         self._owed = 0
         self.count = 0
@@ -49,7 +49,7 @@ class Sieve:
             self._chunk(self._carry)
             self._carry = b""
             self.count += 1
-        kept = dict(self._tail) | self._kept
+        kept = dict(self._tail()) | self._kept
         for blocks in self._last:
             for block in blocks:
                 for number, line in block:
@@ -71,6 +71,9 @@ class Sieve:
             else:
                 self._last[message].append(block)
         self.count = number + chunk.count(b"\n", at)
+        self._latest[-1] = (chunk, self._latest[-1][1], self.count - self._latest[-1][1])
+        while sum(lines for _, _, lines in self._latest) - self._latest[0][2] >= TAIL:
+            self._latest.popleft()
 
     def _keep(self, number: int, line: bytes) -> None:
         known = self._kept.get(number)
@@ -96,16 +99,20 @@ class Sieve:
         return wanted, [(start, message) for message, starts in late.items() for start in starts]
 
     def _ends(self, chunk: bytes) -> None:
-        """The beginning of the log, what the last chunk's messages are owed, and the newest lines."""
+        """The beginning of the log, and what the last chunk's messages are owed."""
         owed = max(self._owed, HEAD - self.count)
         self._owed = 0
-        whole = chunk.removesuffix(b"\n")
+        self._latest.append((chunk, self.count, 0))
         if owed > 0:
-            for number, line in enumerate(whole.split(b"\n", owed)[:owed], self.count + 1):
+            for number, line in enumerate(chunk.removesuffix(b"\n").split(b"\n", owed)[:owed], self.count + 1):
                 self._keep(number, line[:LONGEST])
-        lines = whole.rsplit(b"\n", TAIL)[-TAIL:]
-        last = self.count + whole.count(b"\n") + 1
-        self._tail.extend((last - len(lines) + n, line[:LONGEST]) for n, line in enumerate(lines, 1))
+
+    def _tail(self) -> Iterator[tuple[int, bytes]]:
+        """The newest lines."""
+        for chunk, before, _ in self._latest:
+            for number, line in enumerate(chunk.removesuffix(b"\n").split(b"\n"), before + 1):
+                if number > self.count - TAIL:
+                    yield number, line[:LONGEST]
 
     def _block(self, chunk: bytes, start: int, before: int) -> list[tuple[int, bytes]]:
         """The line at `start` and its neighbours; `before` lines of the log end before it."""
