@@ -90,6 +90,9 @@ def update(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     if message.get("bot_id") != team.bot_id:
         raise Refusal("cant_update_message")
     before = dict(message)
+    old = {block.get("block_id") for block in message.get("blocks") or [] if block.get("block_id")}
+    if old & {block.get("block_id") for block in args.get("blocks") or []}:
+        raise Refusal("invalid_blocks", ["a block_id of the message before was used again"])
     message["text"] = args.get("text", "")
     if "blocks" in args:
         message["blocks"] = args["blocks"]

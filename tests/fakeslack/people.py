@@ -124,7 +124,7 @@ class Person:
             for e in block.get("elements", ()) if block["type"] == "actions" else ():
                 if e["type"] == "static_select":
                     picked = option if e["action_id"] == action else (e.get("initial_option") or {}).get("value")
-                    values.setdefault(block["block_id"], {})[e["action_id"]] = {
+                    values.setdefault(block.get("block_id", "home"), {})[e["action_id"]] = {
                         "type": "static_select",
                         "selected_option": next((o for o in e["options"] if o["value"] == picked), None),
                     }

@@ -100,6 +100,15 @@ async def test_text_alone_takes_the_blocks_away(slack: FakeSlack, team: Team) ->
     assert "blocks" not in message
 
 
+async def test_a_block_id_is_new_at_every_edit(slack: FakeSlack, team: Team) -> None:
+    channel = slack.channel(team, "c")
+    api = client(slack, team)
+    blocks = [{"type": "divider", "block_id": "mine"}]
+    posted = await api.chat_postMessage(channel=channel.id, text="x", blocks=blocks, **QUIET)
+    assert await refused(api.chat_update(channel=channel.id, ts=posted["ts"], text="y", blocks=blocks)) == "invalid_blocks"
+    await api.chat_update(channel=channel.id, ts=posted["ts"], text="y", blocks=[{"type": "divider", "block_id": "newer"}])
+
+
 def plain(text: str) -> dict[str, str]:
     return {"type": "plain_text", "text": text}
 

@@ -88,10 +88,9 @@ def button(action: str, text: str, value: str, label: str, style: str | None = N
     return shown if style is None else {**shown, "style": style}
 
 
-def actions(*elements: Block, block_id: str | None = None) -> Block:
-    """One row of buttons or menus."""
-    row: Block = {"type": "actions", "elements": list(elements)}
-    return row if block_id is None else {**row, "block_id": block_id}
+def actions(*elements: Block) -> Block:
+    """One row of buttons or menus. No block id of ours: Slack wants a new one at every edit, and makes it itself."""
+    return {"type": "actions", "elements": list(elements)}
 
 
 def option(text: str, value: str) -> Block:

@@ -172,13 +172,13 @@ def _questions(document: Document, rounds: int) -> list[Block]:
             parts.append(code(cut(str(question["how"]), 500)))
         shown.append(rich(*parts))
         if question["id"] == "failing_rank" and document.get("id"):
-            shown.append(actions(_ranks(document), block_id=f"rank:{document['id']}"))
+            shown.append(actions(_ranks(document)))
     if shown:
         shown.append(words("Reply in this thread: a paste, a file, or plain words (“rank 3”, “gpu3”, “I don't know”)."))
     if shown and document.get("id"):
         asked = ",".join(str(question["id"]) for question in document["questions"][:2])
         nobody = button("dont_know", "I don't know", f"{document['id']} {asked}", "I don't know the answers: say what follows without them")
-        shown.append(actions(nobody, block_id=f"unknown:{document['id']}"))
+        shown.append(actions(nobody))
     return shown
 
 
@@ -232,6 +232,6 @@ def _buttons(document: Document, trials: Sequence[Document], last: Document | No
             button("same", "Same error", tried, f"The same error came after the change of {incident}"),
             button("wrong", "Wrong diagnosis", tried, f"The diagnosis {incident} is wrong"),
         ]
-        rows.append(actions(*choices, block_id=f"outcome:{incident}"))
+        rows.append(actions(*choices))
     more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *([undo] if last else [])]
-    return [*rows, actions(*more, block_id=f"more:{incident}")]
+    return [*rows, actions(*more)]

@@ -20,7 +20,10 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
     if diagnosis.get("recommendation"):
         lines += [f"Change: {change(diagnosis['recommendation'])}", f"Because: {diagnosis['recommendation']['because']}", ""]
     lines += ["What speaks for it:"]
-    lines += [f"  file {proof['source']}, line {proof['line']}, rule {proof['rule']}: {proof['text']}" for proof in diagnosis["proof"]]
+    lines += [
+        f"  file {proof['source']}, line {proof['line']}, rule {proof['rule']}: {proof['text'] or '(erased)'}"
+        for proof in diagnosis["proof"]
+    ]
     for budget in diagnosis["budgets"]:
         figures = [f"{label} {size(budget[key])}" for key, label in COMPONENTS if budget.get(key) is not None]
         lines.append(f"{name_of(budget)}: {', '.join(figures) or 'nothing reported'}")

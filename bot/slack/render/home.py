@@ -23,7 +23,6 @@ def home_view(
         actions(
             button("home_size", "Size a model", "size", "Open the sizing form", "primary"),
             button("home_log", "Send a log", "log", "Open the form that takes a log"),
-            block_id="home_start",
         ),
         *_counts(every),
         *_filters(every, picked),
@@ -57,7 +56,7 @@ def _filters(every: Document, picked: Mapping[str, str]) -> list[Block]:
         options = [option(f"{LABELS[name]}: any", "any"), *(option(words.get(value, value) or "–", value or "any") for value in values)]
         chosen = next((o for o in options if o["value"] == picked.get(name)), options[0])
         menus.append(menu(f"home_{name}", LABELS[name], options, chosen))
-    return [actions(*menus, block_id="home_filters")] if menus else []
+    return [actions(*menus)] if menus else []
 
 
 def _rows(shown: Document) -> list[Block]:

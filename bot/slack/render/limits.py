@@ -24,7 +24,7 @@ def fit_message(blocks: Iterable[Block]) -> list[Block]:
         if at is None:
             break
         fitted[at : at + 1] = []
-        if not any(block.get("block_id") == "cut" for block in fitted):
+        if _CUT not in fitted:
             fitted.insert(at, _CUT)
     return fitted
 
@@ -37,7 +37,6 @@ def fit_view(blocks: Iterable[Block]) -> list[Block]:
 
 _CUT: Block = {
     "type": "context",
-    "block_id": "cut",
     "elements": [{"type": "plain_text", "text": "Shortened to fit one message: Show evidence has the rest.", "emoji": False}],
 }
 
@@ -148,7 +147,7 @@ def text_length(node: Any) -> int:
         return sum(
             len(value) if key == "text" and isinstance(value, str) else text_length(value)
             for key, value in node.items()
-            if key not in ("value", "action_id", "block_id")
+            if key not in ("value", "action_id")
         )
     if isinstance(node, list | tuple):
         return sum(text_length(child) for child in node)

@@ -26,9 +26,7 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
         blocks.append(rich(line("Asked by ", person(shared_by), ".")))
     elif len(words) <= VALUE:
         share = button("share", "Share in channel", words or "-", "Share this sizing in the channel")
-        blocks.append(
-            actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing"), block_id="sizing")
-        )
+        blocks.append(actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing")))
     return fit_message(blocks), cut(f"{_verdict(document)}. {document.get('why') or ''}", FALLBACK)
 
 
