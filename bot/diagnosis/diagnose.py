@@ -13,7 +13,7 @@ from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
 from bot.diagnosis.scene import Scene
-from bot.diagnosis.summary import deployment_of, summary_of
+from bot.diagnosis.summary import deployment_of, question_note, summary_of
 from bot.diagnosis.verdict import choose
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence
@@ -28,6 +28,7 @@ def diagnose(
     found = findings(book, scene)
     chosen, verdict = choose(scene, found)
     phase = chosen.phase if chosen is not None else "unknown"
+    rule = chosen.rule if chosen is not None else None
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
     budgets = ledger(book, scene)
     own = next((b for b in budgets if rank is not None and b.rank == rank.number), budgets[0] if budgets else None)
@@ -51,8 +52,8 @@ def diagnose(
         proof=_proof(scene, chosen),
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
-        summary=summary_of(scene, phase, verdict, rank),
-        notes=notes_of(evidence, budgets, rank),
+        summary=summary_of(scene, phase, verdict, rank, rule),
+        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

@@ -1,5 +1,6 @@
 """The verdict in one sentence, and the deployment as the contract shows it."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ PHASE_WORDS: Mapping[str, str] = {
 }
 
 
-def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> str:
+def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None) -> str:
     """One sentence that says what failed, where, and how sure."""
     if phase == "unknown":
         return (
@@ -31,6 +32,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> s
             if scene.error
             else "There is no memory error in this evidence, so no phase can be named."
         )
+    if phase == "not_oom" and rule == "not-oom.question":
+        return "This asks how memory is used and shows no failure."
     if phase == "not_oom":
         return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
     if scene.has("profiling_assert") and phase == "profiling":
@@ -44,6 +47,22 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> s
     sure = "" if verdict == "certain" else "Probably: "
     sentence = f"{lead}{PHASE_WORDS[phase]}{size}."
     return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
+
+
+_AMOUNT = re.compile(r"(?i)how (?:much|many|large|big)|\bneed|多少|minimum|which (?:gpu|card)|enough")
+
+
+def question_note(scene: Scene, rule: str | None) -> tuple[str, ...]:
+    """Where a paste only asks: what answers it."""
+    if rule != "not-oom.question":
+        return ()
+    asked = " ".join(fact.text for fact in scene.facts if "asks" in fact.kinds)
+    answer = (
+        "`oombot size MODEL --gpu NAME` tells what it needs and what fits"
+        if _AMOUNT.search(asked)
+        else "`oombot explain small-model-large-memory` tells what takes the card, `oombot size MODEL --gpu NAME` how much is needed"
+    )
+    return (f"This reads as a question; no failure is shown. {answer}.",)
 
 
 _SHOWN = (
