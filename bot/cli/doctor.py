@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.terminal import put
 from bot.settings import Settings
-from bot.usecases.doctor import Check, check_rulebook, check_store, checkup
+from bot.usecases.doctor import Check, check_hub, check_rulebook, check_store, checkup
 from bot.usecases.reply import Reply
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def _examined(settings: Settings) -> Reply:
     from bot.store.errors import StoreError
     from bot.store.store import open_store
 
-    checks = [check_rulebook()]
+    checks = [check_rulebook(), check_hub(settings)]
     try:
         store = await open_store(settings.database)
     except StoreError as error:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from bot.cli.terminal import put, table
@@ -13,7 +14,7 @@ from bot.usecases.reply import Reply
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Its three verbs."""
+    """Its verbs."""
     parser = commands.add_parser("rules", help="check the rulebook, print its anchors, judge the past anew")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, says in (
@@ -22,6 +23,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         ("replay", "judge every stored incident by today's rules, keep nothing, and say what would differ"),
     ):
         verbs.add_parser(name, help=says).add_argument("--json", action="store_true", help="the document and nothing else")
+    case = verbs.add_parser("case", help="write an incident, such as one marked wrong, as a case that the tests judge")
+    case.add_argument("incident", metavar="D-0187")
+    case.add_argument("--phase", help="what it should have been")
+    case.add_argument("--folder", type=Path, default=Path("tests/cases"), help="where cases stand (tests/cases)")
+    case.add_argument("--json", action="store_true")
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
@@ -34,11 +40,23 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         reply = asyncio.run(_replayed(settings))
         put(reply, options.json, _differences(reply.document))
         return 0
+    if options.verb == "case":
+        reply = asyncio.run(_cased(options, settings))
+        put(reply, options.json, str(reply.document["says"]))
+        return 0
     from bot.usecases.check_rules import check_installed
 
     reply = check_installed()
     put(reply, options.json, _checked(reply.document))
     return 0 if reply.document["ok"] else 1
+
+
+async def _cased(options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.usecases.replay import case
+
+    async with opened_desk(settings) as desk:
+        return await case(desk, LOCAL, options.incident, options.folder, options.phase)
 
 
 async def _replayed(settings: Settings) -> Reply:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.rulebook.load import RulebookError, load_rulebook
+from bot.settings import Settings
 from bot.store.errors import StoreError
 from bot.usecases.reply import Reply
 
@@ -51,3 +52,19 @@ async def check_store(store: "Store") -> Check:
     except StoreError as error:
         return Check("database", False, str(error), "check OOMBOT_DATABASE_URL and the owner of its folder")
     return Check("database", True, f"{store.place}, {state.get('incidents', 0):,} incidents")
+
+
+def check_hub(settings: Settings) -> Check:
+    """Can models be sized by their hub id? Not being able to is no fault: names of the rulebook and config files work without."""
+    from bot.usecases.size_ask import hub_of
+
+    hub = hub_of(settings)
+    if hub.offline:
+        return Check(
+            "model hub", None, "HF_HUB_OFFLINE is set: sizing by hub id works from the cache only", "unset it, or give --config FILE"
+        )
+    if hub.answers():
+        return Check("model hub", True, "answers: sizing by hub id works")
+    return Check(
+        "model hub", None, "does not answer: sizing by hub id does not work here", "check the network or HF_ENDPOINT, or give --config FILE"
+    )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.domain.tensors import Checkpoint
 from bot.hub.error import HubError
@@ -15,6 +15,9 @@ from bot.usecases.size_estimates import Measured
 from bot.usecases.size_measured import measured_terms
 from bot.usecases.size_question import load_sizing
 from bot.usecases.size_words import read_words
+
+if TYPE_CHECKING:
+    from bot.hub.hub import Hub
 
 Find = Callable[[str], Checkpoint]
 """A model's id -> its files without the weights. Blocks; HubError when they cannot be had."""
@@ -98,8 +101,13 @@ def _from_checkpoint(question: Mapping[str, Any], found: Checkpoint) -> dict[str
 
 
 def on_hub(settings: Settings) -> Find:
+    """Where a model's config and headers are fetched."""
+    return hub_of(settings).checkpoint
+
+
+def hub_of(settings: Settings) -> "Hub":
     """The hub that the settings name, with its headers kept in the user's data folder."""
     from bot.hub.hub import Hub
 
     offline = str(settings.hf_hub_offline or "").lower() in {"1", "true", "yes", "on"}
-    return Hub(settings.hf_endpoint, settings.hf_token, offline, headers=data_folder() / "headers").checkpoint
+    return Hub(settings.hf_endpoint, settings.hf_token, offline, headers=data_folder() / "headers")

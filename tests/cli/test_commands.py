@@ -97,7 +97,19 @@ def test_a_wrong_setting_names_the_variable(oombot: Oombot, monkeypatch: pytest.
     assert "OOMBOT_PORT" in err
 
 
-def test_doctor_names_rulebook_database_and_slack(oombot: Oombot) -> None:
+def test_a_diagnosis_marked_wrong_becomes_a_case_with_one_command(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    oombot("diagnose", str(log))
+    oombot("outcome", "1", "wrong")
+    status, out, _ = oombot("rules", "case", "D-0001", "--phase", "warmup", "--folder", str(tmp_path / "cases"))
+    written = next((tmp_path / "cases").iterdir())
+    assert status == 0
+    assert str(written) in out
+    assert 'phase = "warmup"' in (written / "expect.toml").read_text()
+    assert "Tried to allocate" in (written / "paste.log").read_text()
+
+
+def test_doctor_names_rulebook_database_and_slack(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     status, out, _ = oombot("doctor", "--json")
     checks = {check["name"]: check for check in json.loads(out)["checks"]}
     assert status == 0
