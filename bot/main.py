@@ -119,9 +119,11 @@ async def _served(settings: "Settings") -> int:
     from bot.store.store import open_store
     from bot.usecases.desk import Desk
     from bot.usecases.judging import Judges
+    from bot.usecases.size_question import load_sizing
     from bot.web.metrics import Meters
 
     load_rulebook()  # a broken rulebook stops the start with its whole report
+    load_sizing()
     store = await open_store(settings.database)
     judges = Judges()
     meters = Meters()

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bot.rulebook.load import RulebookError
 from bot.rulebook.weight_options import OPTIONS
 
 GENERAL = "any.toml"
@@ -21,10 +22,6 @@ _STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
 
 class UnknownWeights(ValueError):
     """No [weights] table knows this architecture; the message names it and says what to do."""
-
-
-class WeightRulesError(ValueError):
-    """Every problem of the [weights] tables at once, one a line, each with its file."""
 
 
 def version_number(text: str) -> tuple[int, ...]:
@@ -109,11 +106,11 @@ class WeightRules:
 
 @lru_cache(maxsize=4)
 def load_weights(folder: Path) -> WeightRules:
-    """The [weights] of every file in `folder` (rules/models). WeightRulesError with every problem."""
+    """The [weights] of every file in `folder` (rules/models). RulebookError with every problem."""
     files = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
     problems = [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
     if problems:
-        raise WeightRulesError("\n".join(problems))
+        raise RulebookError(f"models/{problem}" for problem in problems)
     by_architecture: dict[str, WeightFamily] = {}
     by_type: dict[str, WeightFamily] = {}
     for name, file in files.items():

@@ -1,6 +1,6 @@
 """The rulebook held against itself: its own checks, and every example and counterexample read as a paste would be."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,9 +20,12 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, expected_value, home, problems
 from bot.rulebook.files import FactRule
 from bot.rulebook.load import RulebookError, load_rulebook
+from bot.rulebook.model_names import load_model_names
+from bot.rulebook.overheads import load_overheads
 from bot.rulebook.patterns import groups, search
 from bot.usecases.doctor import Check, checkup
 from bot.usecases.reply import Reply
+from bot.usecases.size_question import load_sizing
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +74,22 @@ def check_rules(book: Rulebook) -> Reply:
 
 def check_installed() -> Reply:
     """The same of the rules that this installation reads; files that cannot be read are its problems too."""
+    broken = [says for load in LOADERS for says in _problems_of(load)]
+    if broken:
+        return checkup([Check("rulebook", False, says, "mend the file that is named") for says in broken])
+    return check_rules(load_rulebook())
+
+
+LOADERS: tuple[Callable[[], object], ...] = (load_rulebook, load_sizing, load_overheads, load_model_names)
+"""Every reader of rules/; each reports all its problems at once."""
+
+
+def _problems_of(load: Callable[[], object]) -> tuple[str, ...]:
     try:
-        return check_rules(load_rulebook())
+        load()
     except RulebookError as error:
-        return checkup([Check("rulebook", False, says, "mend the file that is named") for says in error.problems])
+        return error.problems
+    return ()
 
 
 def _facts(book: Rulebook, text: str) -> list[Fact]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bot.domain.tensors import TensorGrid
-from bot.rulebook.weights import WeightRulesError, check, in_range, load_weights, narrowed
+from bot.rulebook.load import RulebookError
+from bot.rulebook.weights import check, in_range, load_weights, narrowed
 from bot.usecases.weigh import weigh
 
 RULES = Path(__file__).parents[2] / "rules" / "models"
@@ -15,7 +16,7 @@ RULES = Path(__file__).parents[2] / "rules" / "models"
 
 def test_a_key_that_nothing_reads_is_named_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "new.toml").write_text('family = "new"\narchitectures = ["New"]\n[weights]\nqk_nrom = "head"\n')
-    with pytest.raises(WeightRulesError, match=r"new\.toml: \[weights\] has no 'qk_nrom'"):
+    with pytest.raises(RulebookError, match=r"new\.toml: \[weights\] has no 'qk_nrom'"):
         load_weights(tmp_path)
 
 
