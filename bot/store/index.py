@@ -16,6 +16,7 @@ from bot.store import tables
 from bot.store.derived import counted
 
 _SEPARATORS = re.compile(r"[\W_]+")
+_SMALL_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isascii() and chr(code).isalnum() else ord(" ") for code in range(256))
 SMALL = 20_000  # incidents whose index is merged within a second or two
 MOST_WORDS = 400_000  # characters; PostgreSQL's tsvector ends at 1 MB, positions included
 
@@ -33,9 +34,19 @@ def words_of(said: str) -> str:
     """
     if len(said) > MOST_WORDS:
         said = said[: MOST_WORDS // 2] + " " + said[-MOST_WORDS // 2 :]
-    if not said.isascii():  # wide forms, ligatures and raised digits as the plain letters that both databases know
-        said = unicodedata.normalize("NFKC", said)
-    return _SEPARATORS.sub(" ", said).lower().strip()
+    if said.isascii():
+        return _ascii_words(said)
+    return " ".join(words for line in said.split("\n") if (words := _ascii_words(line) if line.isascii() else _wide_words(line)))
+
+
+def _ascii_words(said: str) -> str:
+    """The same as `_wide_words`, several times as fast: the event loop waits for a log's words."""
+    return " ".join(said.encode("ascii").translate(_SMALL_LETTERS).decode("ascii").split())
+
+
+def _wide_words(said: str) -> str:
+    """Wide forms, ligatures and raised digits as the plain letters that both databases know."""
+    return _SEPARATORS.sub(" ", unicodedata.normalize("NFKC", said)).lower().strip()
 
 
 def mark(field: str, value: str) -> str:
