@@ -17,6 +17,7 @@ VOCABULARIES = (
 )
 SAMPLER_BYTES = (4, 8, 12)
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
+HIGHEST_UTILIZATION = 0.95
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
@@ -206,6 +207,9 @@ def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
             error,
             value=utilization,
         )
+    said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
+    if any(value is not None and value >= HIGHEST_UTILIZATION for value in said):
+        yield _fact("utilization-at-limit", error)
     for name, values in deployment.tried.items():
         yield _fact("tried-" + name.replace("_", "-"), error, values=values)
     if (memory := deployment.gpu) is not None and memory.value.startswith(("GB10", "Jetson", "GH200", "Strix", "Thor", "Orin")):

@@ -98,7 +98,7 @@ def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: lis
     others: dict[str, str] = {}
     for finding in found:
         if finding.phase != chosen.phase and finding.weight != "hint":
-            others.setdefault(finding.phase, f"rule {finding.rule} speaks for it")
+            others.setdefault(finding.phase, f"line {finding.proof[0].line} speaks for it" if finding.proof else "figures speak for it")
     mark = last_mark(book, scene)
     if mark is not None:
         for phase in (mark[0].then, *mark[0].also):

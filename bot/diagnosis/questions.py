@@ -16,7 +16,7 @@ def questions(book: Rulebook, scene: Scene, phase: Phase, verdict: str, rank: Ra
     by_id = {rule.id: rule for rule in book.questions}
     launcher = scene.evidence.deployment.launcher
     asked = []
-    for wanted in _worth_asking(scene, phase, verdict, rank):
+    for wanted in dict.fromkeys(_worth_asking(scene, phase, verdict, rank)):
         rule = by_id.get(wanted)
         if rule is None or wanted in scene.evidence.answers or not holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
             continue
