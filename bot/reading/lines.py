@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from bot.domain.evidence import LogLine
 from bot.reading.glued import pieces_of, records_of
 from bot.reading.margins import unframed
-from bot.reading.signatures import Head, head_of, signatures_of
+from bot.reading.signatures import UNSIGNED, Head, head_of, signatures_of
 from bot.reading.text import clean
 from bot.reading.unwrap import Shipped, unwrap
 from bot.reading.wraps import joint, wrap_of
 from bot.rulebook.book import Rulebook
 
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")
 _SIMILAR = re.compile(r"^\s*\[?(?:\.\.\.|…)\s*\(?(\d{1,9}) (?:more )?similar")
 
 
@@ -35,13 +37,27 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
             cleaned = clean(part)
             text, head = peel(cleaned)
             pieces.append(_Piece(shipped, len(cleaned), text, head))
-    for shipped, text, head in _rejoined(book, pieces):
+    for shipped, text, head in _inherited(_rejoined(book, pieces)):
         for record in records_of(text):
             if record is text:
                 yield _log_line(source, shipped, text, head)
             else:
                 rest, own = peel(record)
                 yield _log_line(source, shipped, rest, head_of([*head.signatures, *own.signatures]) if own.signatures else head)
+
+
+def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[Shipped, str, Head]]:
+    """A traceback below a signed header that is not signed itself (SGLang, TensorRT-LLM) belongs to the header's process."""
+    header: Head | None = None
+    for shipped, text, head in records:
+        if not head.bare:
+            header = head if "Traceback (most recent call last)" in text else None
+        elif header is not None and text.strip() and head.speaker.group == header.speaker.group:
+            head = replace(UNSIGNED, speaker=header.speaker)
+            header = None if _EXCEPTION.match(text) else header
+        else:
+            header = None
+        yield shipped, text, head
 
 
 def _rejoined(book: Rulebook, pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:

@@ -78,3 +78,18 @@ def test_a_line_folded_by_ray_counts_as_often_as_it_says() -> None:
 
     (line,) = sign(BOOK, 1, [(1, "(RayWorkerWrapper pid=7) boom [repeated 30x across cluster]")])
     assert (line.text, line.repeats) == ("boom", 30)
+
+
+def test_a_traceback_below_a_signed_header_belongs_to_its_process() -> None:
+    text = (
+        "[2025-07-02 07:41:58 TP1] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/sgl/scheduler.py", line 2520, in run_scheduler_process\n'
+        "RuntimeError: Not enough memory.\n"
+        "what a person wrote below"
+    )
+    assert [label for _, label, _ in signed(text)] == ["TP1", "TP1", "TP1", ""]
+
+
+def test_a_traceback_that_nobody_signed_is_nobodys() -> None:
+    text = "(Worker_TP1 pid=1) ERROR 11-18 10:00:00 [x.py:1] boom\nTraceback (most recent call last):\nValueError: x"
+    assert [label for _, label, _ in signed(text)] == ["Worker_TP1", "", ""]
