@@ -1,6 +1,7 @@
 """`oombot serve` as a process of its own that also measures how long its event loop is held: `python -m tests.bench.lagging FILE`.
 
-FILE gets one line a delay of more than 20 ms: when (monotonic seconds), how long (milliseconds).
+FILE gets one line a delay of more than 20 ms: when (monotonic seconds), how long, and how long its thread computed meanwhile
+(milliseconds). Where the second is much smaller, the machine was busy with others.
 """
 
 import asyncio
@@ -18,11 +19,11 @@ async def watch(log: Path) -> None:
     """Sleeps shortly, over and over, and notes by how much it was woken too late."""
     with log.open("w", encoding="utf-8", buffering=1) as lines:
         while True:
-            before = time.monotonic()
+            before, computed = time.monotonic(), time.thread_time()
             await asyncio.sleep(STEP)
             late = time.monotonic() - before - STEP
             if late > 0.02:
-                lines.write(f"{time.monotonic():.3f} {late * 1000:.0f}\n")
+                lines.write(f"{time.monotonic():.3f} {late * 1000:.0f} {(time.thread_time() - computed) * 1000:.0f}\n")
 
 
 def run(log: Path) -> int:

@@ -18,21 +18,23 @@ from tests.slack.world import World
 
 @dataclass(frozen=True)
 class Served:
-    """A running bot; `lags` are (when, how many ms too late its loop was), from 20 ms on."""
+    """A running bot; `held` says how long its loop was away."""
 
     pid: int
     url: str
     log: Path
     lag_file: Path
 
-    def lags(self, since: float) -> list[tuple[float, float]]:
-        rows = [line.split() for line in self.lag_file.read_text(encoding="utf-8").splitlines()]
-        return [(float(at), float(late)) for at, late in rows if float(at) >= since]
-
     def held(self, since: float) -> str:
-        """In words: the worst delays, and how many there were of more than 50 ms."""
-        late = sorted((late for _, late in self.lags(since)), reverse=True)
-        return f"loop held: worst {late[0] if late else 0:.0f} ms, {sum(one > 50 for one in late)} times more than 50 ms"
+        """In words: how long the loop was away at worst, how often for more than 50 ms, and how much of it was its own work."""
+        rows = [line.split() for line in self.lag_file.read_text(encoding="utf-8").splitlines()]
+        late = [(int(away), int(worked)) for at, away, worked in rows if float(at) >= since]
+        away = max((away for away, _ in late), default=0)
+        worked = [worked for _, worked in late]
+        return (
+            f"loop away: worst {away} ms, {sum(a > 50 for a, _ in late)} times more than 50 ms; "
+            f"by its own work: worst {max(worked, default=0)} ms, {sum(w > 50 for w in worked)} times more than 50 ms"
+        )
 
 
 @asynccontextmanager
