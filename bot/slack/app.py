@@ -17,6 +17,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 
 from bot.settings import Settings, SettingsError
+from bot.slack import digests
 from bot.slack.asks import Asks
 from bot.slack.checks import check_slack
 from bot.slack.files import Files
@@ -119,7 +120,10 @@ class SlackDoor:
         """Connects and begins to work. Slack need not be reachable: what it needs is asked for again until it is."""
         self._installs.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60))
         self._workers.start()
-        self._endless = [asyncio.create_task(self.room.reminders.run(self._workers.wake), name="reminders")]
+        self._endless = [
+            asyncio.create_task(self.room.reminders.run(self._workers.wake), name="reminders"),
+            asyncio.create_task(digests.run(self.room.store, self._workers.wake), name="digests"),
+        ]
         if self._installs.single:
             self._endless.append(asyncio.create_task(self._know_itself(), name="auth.test"))
         if self._settings.slack_app_token:

@@ -25,6 +25,7 @@ WORKERS = 6
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
 PAUSE = 1.0  # seconds between looks at an empty queue
 TRIES = 6
+TRIES_WAITED_FOR = 3  # a person looks at “Working it out…”: better told soon than answered in a minute
 NOTED_EVERY = 300.0  # seconds
 DOOR, LAST_ARRIVAL = "slack", "last_arrival"
 # Refusals that another try will not change.
@@ -139,7 +140,7 @@ class Workers:
         else:
             log.error("delivery %s (%s), try %s: %s", delivery.id, delivery.kind, delivery.attempts, type(failed).__name__, exc_info=failed)
             reason = f"{type(failed).__name__}"
-        last = final or delivery.attempts >= TRIES
+        last = final or delivery.attempts >= (TRIES_WAITED_FOR if delivery.kind == "command" else TRIES)
         try:
             await self._room.store.fail(delivery.id, reason, None if last else min(2.0**delivery.attempts, 60.0))
         except Exception:

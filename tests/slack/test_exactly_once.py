@@ -229,3 +229,15 @@ async def test_a_command_that_was_acknowledged_just_before_the_end_is_answered_a
         assert "Paste or upload" in words(shown[0])
         await world.quiet()
         assert len(world.ann.sees(world.channel)) == 1
+
+
+async def test_a_command_that_cannot_be_answered_is_said_within_seconds(http_world: World) -> None:
+    world = http_world
+
+    async def broken(*given: object, **more: object) -> object:
+        raise RuntimeError("broken")
+
+    async with world.bot(asks=asks(size_words=broken)):
+        await world.ann.slash(world.channel, "size llama gpu=H100")
+        shown = await world.until(lambda: world.ann.sees(world.channel), 15)
+        assert "could not be worked on (RuntimeError" in shown[0]["text"]

@@ -9,7 +9,7 @@ HELP = (
     "• size MODEL gpu=H100 tp=2 ctx=32k: does it fit? (alone: a form)\n"
     "• history WORDS model:… gpu:… phase:… outcome:…: what was seen before\n"
     "• show D-0187 · forget D-0187\n"
-    "• explain TOPIC · stats · settings\n"
+    "• explain TOPIC · stats · settings · settings digest on: a weekly review in this channel\n"
     "• watch · unwatch: answer crash logs in this channel without being asked\n"
     "In a thread, say the same with a mention: slash commands do not work there."
 )

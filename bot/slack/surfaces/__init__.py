@@ -2,6 +2,7 @@
 
 from bot.slack.surfaces import (
     buttons,
+    digest,
     direct_message,
     edits,
     files_gone,
@@ -33,4 +34,5 @@ SURFACES: tuple[Surface, ...] = (
     joined.SURFACE,
     revoked.SURFACE,
     reminder.SURFACE,
+    digest.SURFACE,
 )

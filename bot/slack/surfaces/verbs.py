@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from bot.settings import Settings
+from bot.slack import digests
 from bot.slack.conversation import incident_of, place_of, show
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
@@ -140,7 +141,19 @@ async def _switch(room: Room, asked: Asked, *, on: bool) -> Said:
     return [], "No longer watching: I answer here when I am asked."
 
 
+async def _digest(room: Room, asked: Asked, on: bool) -> Said:
+    channel = asked.job.body.get("channel")
+    if not channel or channel.startswith("D"):
+        return [], "A digest goes to a channel. Say it there."
+    await digests.switch(room.store, asked.job.who, channel, on, room.desk.now())
+    if on:
+        return [], "On Mondays this channel gets a digest of its week: what failed, and what worked. “settings digest off” ends it."
+    return [], "No weekly digest here."
+
+
 async def _settings(room: Room, asked: Asked) -> Said:
+    if (words := asked.verb.rest.lower().split())[:1] == ["digest"]:
+        return await _digest(room, asked, on=words[1:] in ([], ["on"]))
     shown = []
     for item in fields(Settings):
         value = getattr(room.settings, item.name)
@@ -150,7 +163,9 @@ async def _settings(room: Room, asked: Asked) -> Said:
     channel = asked.job.body.get("channel")
     if channel and not channel.startswith("D"):
         on = await room.store.watched(asked.job.who.team, channel)
+        weekly = await digests.is_on(room.store, asked.job.who.team, channel)
         shown.append(f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}")
+        shown.append(f"Weekly digest: {'on (“settings digest off” ends it)' if weekly else 'off (“settings digest on” starts it)'}")
     return [], "\n".join(shown)
 
 
