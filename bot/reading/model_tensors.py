@@ -1,10 +1,10 @@
 """config.json of a family -> its tensors, by what the engine's model classes create."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.domain.tensors import ModelTensors
-from bot.reading.tensor_attention import grouped, indexed, wide_heads, window_heads
+from bot.reading.tensor_attention import grouped, indexed, narrow_query, picture_attention, wide_heads, window_heads
 from bot.reading.tensor_ends import ends
 from bot.reading.tensor_extras import hyper_connections, laurel, per_layer_inputs
 from bot.reading.tensor_feeds import feed_forward, hashed_mixture, mixture
@@ -12,7 +12,8 @@ from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_latent import compressed_latent, indexer, latent
 from bot.reading.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
 from bot.reading.tensor_parts import Modules, copied, vector
-from bot.reading.tensor_recurrent import gated_delta, kimi_delta, lightning, mamba1, mamba2, short_conv
+from bot.reading.tensor_recurrent import gated_delta, kimi_delta, lightning, mamba1, mamba2, plamo_mamba, short_conv
+from bot.reading.tensor_shared import hybrid
 from bot.reading.towers import tower_notes
 
 MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
@@ -21,6 +22,8 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention-global": wide_heads,
     "attention-window": window_heads,
     "attention-indexed": indexed,
+    "attention-narrow-query": narrow_query,
+    "attention-picture": picture_attention,
     "attention+mamba2": lambda f: (*grouped(f), *mamba2(f)),
     "attention+cross": lambda f: (*grouped(f), *grouped(f), vector(0)),
     "latent": latent,
@@ -30,6 +33,8 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "window-latent": lambda f: compressed_latent(f, 1),
     "mamba1": mamba1,
     "mamba2": mamba2,
+    "shared+mamba2": hybrid,
+    "plamo-mamba": plamo_mamba,
     "gated-delta": gated_delta,
     "kimi-delta": kimi_delta,
     "lightning": lightning,
@@ -72,7 +77,16 @@ def read_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str
         if kind not in made:
             made[kind] = layer(f, *kind)
     stack = named_blocks(f) if f.rule("blocks", "") else tuple(made[kind] for kind in kinds)
+    if isinstance(f.raw(f.rule("heads_by_layer", "")), list):
+        stack = headed_layers(f, kinds)
     return ModelTensors(stack, tuple(ends(f)), dtype_bytes(f, dtype), bool(f.rule("sharded", True)), notes=tower_notes(f))
+
+
+def headed_layers(f: Fields, kinds: Sequence[tuple[str, str, bool]]) -> tuple[Modules, ...]:
+    """Layers whose query heads the file lists one by one."""
+    both = [(kind, int(heads)) for kind, heads in zip(kinds, f.raw(f.rule("heads_by_layer", "")), strict=True)]
+    made = {one: layer(f.changed(num_attention_heads=one[1]), *one[0]) for one in set(both)}
+    return tuple(made[one] for one in both)
 
 
 def layer_count(f: Fields) -> int:

@@ -2,7 +2,7 @@
 
 from bot.domain.tensors import Module, Part, Plain, whole
 from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import Modules, column, row, vector
+from bot.reading.tensor_parts import Modules, column, copied, row, vector
 
 
 def head_dim(f: Fields) -> int:
@@ -35,8 +35,9 @@ def grouped(f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: 
     ]
     if f.rule("sinks", False):
         made.append(Plain((Part(heads),)))
-    if f.rule("head_gate", False):
-        made.append(column((at + "g_proj",), hidden, Part(heads)))
+    gate = f.rule("head_gate", False)
+    if gate:
+        made.append(column((at + "g_proj",), hidden, Part(heads, dim if gate == "element" else 1)))
     return tuple(made)
 
 
@@ -46,8 +47,8 @@ def head_norms(kind: str, heads: int, kv: int, dim: int) -> Modules:
         return (vector((2 if kv else 1) * dim),)
     if kind == "full":
         return (vector((heads + kv) * dim),)
-    if kind == "split":
-        return Plain((Part(heads, dim),)), Plain((Part(kv, dim, "heads"),))
+    if kind in ("split", "split-bias"):
+        return (Plain((Part(heads, dim),)), Plain((Part(kv, dim, "heads"),))) * (2 if kind == "split-bias" else 1)
     return ()
 
 
@@ -80,3 +81,20 @@ def indexed(f: Fields) -> Modules:
         row(at + "o_proj", Part(heads, dim), hidden),
         vector(2 * dim + 2 * index_dim),
     )
+
+
+def narrow_query(f: Fields) -> Modules:
+    """Step 3: queries from a narrow vector and one key and value head, all that in full on each rank. Source: vLLM models/step3_text.py."""
+    hidden, heads, dim = f.find("hidden"), f.find("heads"), head_dim(f)
+    narrow = int(f.raw("share_q_dim", 0)) or dim
+    return (
+        copied("self_attn.qkv_proj", hidden, narrow + 2 * dim),
+        vector(narrow),
+        column(("self_attn.wq",), narrow, Part(heads, dim)),
+        row("self_attn.o_proj", Part(heads, dim), hidden),
+    )
+
+
+def picture_attention(f: Fields) -> Modules:
+    """Llama 3.2 Vision's layers that read the picture: head norms and two gates beside the matrices. Source: vLLM models/mllama.py."""
+    return (*grouped(f), vector(2 * head_dim(f) + 2))

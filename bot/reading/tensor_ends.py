@@ -3,14 +3,17 @@
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.tensor_attention import head_dim
 from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import column, vector
+from bot.reading.tensor_parts import column, copied, vector
+from bot.reading.tensor_shared import shared_blocks
 from bot.reading.towers import tower
 
 
 def ends(f: Fields) -> list[Stretch]:
     """What stands before and after the layers: embeddings, positions, final norm, output table, towers."""
     hidden, vocab = f.find("hidden"), f.find("vocab")
-    table = Table("embed_tokens", vocab, hidden, "whole" if f.rule("embedding_whole", False) else "split")
+    width = int(f.raw("word_embed_proj_dim", 0)) or hidden
+    rows = vocab + int(f.rule("embedding_extra", 0))
+    table = Table("embed_tokens", rows, width, "whole" if f.rule("embedding_whole", False) else "split")
     tied = bool(f.raw("tie_word_embeddings", f.rule("tied", False)))
     everywhere = bool(f.rule("embeddings_everywhere", False))
     final = vector(hidden * (2 if f.rule("norm_bias", False) else 1) * int(f.rule("final_norms", 1)))
@@ -21,7 +24,7 @@ def ends(f: Fields) -> list[Stretch]:
         Stretch(f.rule("tower_stages", "every"), tuple(tower(f)), encoder=True),
     ]
     if not tied:
-        stretches.append(Stretch("every" if everywhere else "last", (Table("lm_head", vocab, hidden, head=True),)))
+        stretches.append(Stretch("every" if everywhere else "last", (Table("lm_head", vocab, width, head=True),)))
     if (tied or f.rule("embedding_last", False)) and not everywhere:
         stretches.append(Stretch("last of several", (table,)))
     return stretches
@@ -30,7 +33,10 @@ def ends(f: Fields) -> list[Stretch]:
 def before(f: Fields) -> list[Module]:
     """Learned positions, token types, per-layer embeddings, residual streams: whatever else the first stage holds."""
     hidden = f.find("hidden")
-    made: list[Module] = []
+    made: list[Module] = list(shared_blocks(f)) if f.raw("num_mem_blocks") else []
+    narrow = int(f.raw("word_embed_proj_dim", 0)) or hidden
+    if narrow != hidden:
+        made += [copied("project_in", narrow, hidden), copied("project_out", hidden, narrow)]
     if f.rule("positions", "rope") == "learned":
         made.append(vector((f.find("positions") + int(f.rule("positions_extra", 0))) * hidden))
     if f.raw("type_vocab_size"):

@@ -7,17 +7,22 @@ NAMES: Mapping[str, Sequence[str]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num", "num_query_groups"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num", "num_query_groups",
+                 "attn_config.kv_n_heads"),
     "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
-    "intermediate": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "hidden_dim"),
+    "intermediate": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "hidden_dim",
+                     "ffn_config.ffn_hidden_size"),
     "vocab": ("vocab_size", "padded_vocab_size"),
     "positions": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx"),
     "experts": (
         "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts", "n_experts", "num_routed_experts",
+        "ffn_config.moe_num_experts",
     ),
     "expert_intermediate": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size", "expert_intermediate_size"),
     "shared_experts": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
-    "shared_intermediate": ("shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"),
+    "shared_intermediate": (
+        "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim",
+    ),
     "theta": ("rope_theta",),
 }  # fmt: skip
 TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config", "decoder_config", "llm_cfg")
@@ -50,6 +55,12 @@ class Fields:
         self.rules: Mapping[str, Any] = weights
         self.defaults: Mapping[str, Any] = weights.get("defaults") or {}
 
+    def changed(self, **values: int) -> "Fields":
+        """The same file with some of the language part's keys changed, as one of its layers has them."""
+        other = Fields(self.config, self.rules)
+        other.text = {**self.text, **values}
+        return other
+
     def raw(self, key: str, default: Any = None) -> Any:
         """A key as the file writes it, dotted for a table within; null counts as absent."""
         if "." in key:
@@ -81,7 +92,7 @@ class Fields:
     def find(self, word: str, default: int | None = None) -> int:
         """A number by our word; MissingField when the file has none of its names and there is no default."""
         for key in NAMES[word]:
-            value = self.text.get(key)
+            value = self.raw(key) if "." in key else self.text.get(key)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return int(value)
         for key in (*NAMES[word], word):

@@ -13,7 +13,7 @@ def latent(f: Fields) -> Modules:
     """
     hidden, heads = f.find("hidden"), f.find("heads")
     q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), f.number("kv_lora_rank")
-    rope, nope, value = f.number("qk_rope_head_dim"), f.number("qk_nope_head_dim"), f.number("v_head_dim")
+    rope, nope, value = f.number("qk_rope_head_dim"), f.number("qk_nope_head_dim"), int(f.raw("v_head_dim", 0)) or f.find("hidden") // heads
     at = "self_attn."
     made: list[Module] = []
     if q_rank:
@@ -30,7 +30,7 @@ def latent(f: Fields) -> Modules:
         column((at + "kv_b_proj",), kv_rank, Part(heads, nope + value)),
         row(at + "o_proj", Part(heads, value), hidden, bool(f.rule("out_bias", False))),
         *((column((at + "g_proj",), hidden, Part(heads, value)),) if f.raw("mla_use_output_gate") else ()),
-        Plain((Part(heads, (nope + value) * kv_rank),), 2, "absorbed copies of kv_b_proj"),
+        *((Plain((Part(heads, (nope + value) * kv_rank),), 2, "absorbed copies of kv_b_proj"),) if f.rule("absorbed", True) else ()),
     )
 
 

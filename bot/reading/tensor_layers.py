@@ -17,8 +17,9 @@ def pattern(f: Fields, reader: Mapping[str, Any], layers: int) -> list[str] | No
         return [names.get(letter, "none") for letter in letters][:layers]
     if "every" in reader and (f.raw(reader["every"]) or "default" in reader):
         every = int(f.raw(reader["every"], reader.get("default")))
-        offset = int(f.raw(reader.get("offset", ""), every - 1))
-        return [reader["then"] if i % every == offset else reader["else"] for i in range(layers)]
+        offset = every // 2 if reader.get("middle") else int(f.raw(reader.get("offset", ""), every - 1))
+        whole = layers - layers % every if "rest" in reader else layers
+        return [reader["rest"] if i >= whole else reader["then"] if i % every == offset else reader["else"] for i in range(layers)]
     if "below" in reader and (f.raw(reader["below"]) is not None or "default" in reader):
         first = int(f.raw(reader["below"], reader.get("default")))
         return [reader["then"] if i < first else reader["else"] for i in range(layers)]

@@ -5,15 +5,17 @@ from bot.reading.tensor_attention import head_dim
 from bot.reading.tensor_fields import Fields
 from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
 
+MAMBA_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
+
 
 def mamba2(f: Fields) -> Modules:
     """A Mamba-2 mixer: heads dealt; groups dealt, or copied when there is one."""
     hidden = f.find("hidden")
-    heads, dim = f.number("mamba_num_heads", "mamba_n_heads", "num_heads"), _mamba_dim(f)
+    heads, dim = f.number(*MAMBA_HEADS), _mamba_dim(f)
     groups = int(f.raw("n_groups") or f.raw("mamba_n_groups") or f.raw("mamba_ngroups") or 1)
     state = f.number("ssm_state_size", "mamba_d_state", "state_size")
     kernel = int(f.raw("conv_kernel") or f.raw("mamba_d_conv") or 4)
-    bias = bool(f.raw("use_bias", f.raw("mamba_proj_bias", False)))
+    bias = bool(f.raw("use_bias", f.raw("mamba_proj_bias", f.raw("add_bias_linear", False))))
     at = f.rule("mamba_name", "mixer") + "."
     inner = Part(heads, dim)
     group = Part(groups, state, "heads" if groups == 1 else "split")
@@ -28,18 +30,19 @@ def mamba2(f: Fields) -> Modules:
 
 
 def _mamba_dim(f: Fields) -> int:
-    told = f.raw("mamba_head_dim") or f.raw("mamba_d_head")
+    told = f.raw("mamba_head_dim") or f.raw("mamba_d_head") or f.raw("mamba_headdim")
     if told in (None, "auto"):
-        heads = f.number("mamba_num_heads", "mamba_n_heads", "num_heads")
+        heads = f.number(*MAMBA_HEADS)
         inner = f.raw("mamba_d_ssm") or int(f.raw("mamba_expand") or f.raw("expand") or 2) * f.find("hidden")
         told = f.raw("head_dim") if f.raw("num_heads") and not f.raw("num_attention_heads") else int(inner) // heads
     return int(told)
 
 
 def mamba1(f: Fields) -> Modules:
-    """A Mamba-1 mixer (Jamba): inner width dealt."""
+    """A Mamba-1 mixer: inner width dealt. Models of nothing else name it (`intermediate_size`); Jamba's file says how it expands."""
     hidden = f.find("hidden")
-    inner = int(f.raw("mamba_expand") or f.raw("expand") or 2) * hidden
+    named = 0 if f.raw("mamba_expand") or f.raw("num_attention_heads") else int(f.raw("intermediate_size") or f.raw("d_inner") or 0)
+    inner = named or int(f.raw("mamba_expand") or f.raw("expand") or 2) * hidden
     state = int(f.raw("mamba_d_state") or f.raw("state_size") or 16)
     kernel = int(f.raw("mamba_d_conv") or f.raw("conv_kernel") or 4)
     rank = f.raw("mamba_dt_rank") or f.raw("time_step_rank") or "auto"
@@ -93,7 +96,8 @@ def kimi_delta(f: Fields) -> Modules:
     """Kimi's delta attention: q, k, v and gates by head. Sources: vLLM layers/kda.py, vllm/models/kimi_k3/nvidia/kda.py."""
     hidden = f.find("hidden")
     told = f.raw("linear_attn_config") or {}
-    heads, dim, kernel = int(told["num_heads"]), int(told["head_dim"]), int(told.get("short_conv_kernel_size", 4))
+    heads, dim = int(told.get("num_heads") or f.find("heads")), int(told.get("head_dim") or head_dim(f))
+    kernel = int(told.get("short_conv_kernel_size") or f.raw("short_conv_kernel_size", 4))
     head, at = Part(heads, dim), "self_attn."
     full_rank = bool(told.get("use_full_rank_gate"))
     gates: Modules = (column((at + "g_proj",), hidden, head),)
@@ -122,4 +126,19 @@ def lightning(f: Fields) -> Modules:
         column((at + "output_gate",), hidden, head),
         row(at + "out_proj", head, hidden),
         Plain((head,)),
+    )
+
+
+def plamo_mamba(f: Fields) -> Modules:
+    """PLaMo 2's mixer: B, C and step sizes are projected from what the convolution gives. Source: vLLM models/plamo2.py."""
+    hidden, heads, dim, state = f.find("hidden"), f.number("mamba_num_heads"), f.number("hidden_size_per_head"), f.number("mamba_d_state")
+    inner, rank, at = Part(heads, dim), max(64, hidden // 16), "mixer."
+    return (
+        column((at + "in_proj",), hidden, inner, inner),
+        Plain((inner, whole(int(f.raw("mamba_d_conv", 4))))),
+        row(at + "bcdt_proj", inner, rank + 2 * state),
+        column((at + "dt_proj",), rank, Part(heads)),
+        Plain((Part(heads), whole(3)), F32),
+        vector(rank + 2 * state),
+        row(at + "out_proj", inner, hidden),
     )

@@ -7,6 +7,7 @@ from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.towers_audio import qwen_audio, whisper_encoder
+from bot.reading.towers_other import mllama_vision, picture_codebook, resampler, text_encoder
 from bot.reading.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
 
 
@@ -70,14 +71,14 @@ def plain_vision(f: Fields) -> Modules:
     depth, heads = int(v("num_hidden_layers", "layers", "depth")), int(v("num_attention_heads", "heads", "num_heads"))
     gated, bias = bool(f.rule("vision_gated", False)), bool(f.rule("vision_bias", True))
     merge = int(f.rule("vision_merge", 1))
+    inner = int(v("intermediate_size", default=int(hidden * float(v("mlp_ratio", default=4)))))
     text = f.find("hidden")
     return [
         patches(3 * patch * patch, hidden, bias),
         vector((image // patch) ** 2 * hidden if f.rule("vision_positions", True) else 0),
-        *blocks(depth, hidden, heads, int(v("intermediate_size", default=4 * hidden)), gated=gated, bias=bias, norm=4 if bias else 2),
+        *blocks(depth, hidden, heads, inner, gated=gated, bias=bias, norm=4 if bias else 2),
         vector(2 * hidden),
-        full(hidden * merge, text),
-        full(text, text),
+        *([full(hidden * merge, text), full(text, text)] if f.rule("vision_projector", True) else []),
     ]
 
 
@@ -133,6 +134,10 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "whisper-encoder": whisper_encoder,
     "qwen-audio": qwen_audio,
     "glm-vision": glm_vision,
+    "mllama-vision": mllama_vision,
+    "resampler": resampler,
+    "text-encoder": text_encoder,
+    "picture-codebook": picture_codebook,
 }
 """The closed set of towers that a family's `towers` may name."""
 

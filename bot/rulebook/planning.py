@@ -27,14 +27,25 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens per batch and requests at once by default, on devices of at least `memory_gib` whose name holds none of `unless`."""
+    """Tokens per batch and requests at once by default, on devices of at least `memory_gib`: those of `only`, but for those of `unless`.
+
+    `whole`: a batch holds a whole prompt of any length, unless prompts are read in chunks of `chunk` tokens (0: only when asked for).
+    """
 
     vllm: str
     tokens: int
     seqs: int
     source: str
     memory_gib: int = 0
+    only: list[str] = []
     unless: list[str] = []
+    whole: bool = False
+    chunk: int = 0
+
+    def stands(self, memory: float, gpu: str) -> bool:
+        """Whether it holds on a device of so many GiB with that name."""
+        named = not self.only or any(name in gpu for name in self.only)
+        return memory >= self.memory_gib and named and not any(name in gpu for name in self.unless)
 
 
 class KvKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,8 +118,7 @@ class Planning:
     def batch(self, version: str, gpu: str, total_bytes: int | None) -> Batch:
         """Default batch size and request limit on a device of that name and size."""
         memory = (total_bytes or 0) / GIB
-        fitting = [b for b in self.file.batch if holds(b.vllm, version) and memory >= b.memory_gib and not any(u in gpu for u in b.unless)]
-        return fitting[0]
+        return next(batch for batch in self.file.batch if holds(batch.vllm, version) and batch.stands(memory, gpu))
 
     def block(self, caches: str, kv: str, compute: str, version: str) -> int | None:
         """Tokens per block that the kernel for these caches asks for; None when it takes the general default."""

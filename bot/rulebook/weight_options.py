@@ -7,6 +7,7 @@ OPTIONS: Mapping[str, str] = {
     "mixers": "what mixes tokens in each layer: { all = kind } or a reader (list, letters, every, below, last, ones, indices) with map",
     "feeds": "what feeds forward in each layer: the same readers; left out: dense, or experts where the config says so",
     "indexers": "which latent layers have an indexer of their own: the same readers, kind `indexer`",
+    "heads_by_layer": "the key with the query heads of each layer, where they differ",
     "blocks": "the key with one table a layer, as Nemotron-NAS writes them",
     "extras": "what else stands in every layer: laurel, per-layer-inputs, hyper-connections",
     "norms": "norm vectors of the hidden size in a layer",
@@ -17,10 +18,11 @@ OPTIONS: Mapping[str, str] = {
     "out_name": "its output matrix",
     "qkv_bias": "queries, keys and values have a bias",
     "out_bias": "the output matrix has a bias",
-    "qk_norm": "norms of queries and keys: none, head (one head's size), full (all heads on each rank), split (all heads, dealt)",
+    "qk_norm": "norms of queries and keys: none, head (one head's size), full (all heads on each rank), split (dealt), split-bias",
     "output_gate": "the query matrix is twice as wide: half of it gates the output",
-    "head_gate": "one gate a head",
+    "head_gate": "one gate a head (true), or one for each of its elements (element)",
     "sinks": "one sink a head",
+    "absorbed": "latents are attended in absorbed form, for which copies of their matrix are kept",
     "value_key": "the key with the size of a value head, where it differs",
     # feed-forward
     "mlp_name": "what the checkpoint calls the dense feed-forward",
@@ -61,6 +63,7 @@ OPTIONS: Mapping[str, str] = {
     "mamba_norms": "it has norms of dt, B and C",
     # ends
     "tied": "the output table is the embedding where the config does not say",
+    "embedding_extra": "rows of the embedding beyond the vocabulary",
     "embedding_whole": "the embedding is copied to every rank",
     "embedding_last": "the last stage has the embedding too",
     "embeddings_everywhere": "every pipeline stage makes embedding and output table",
@@ -82,6 +85,7 @@ OPTIONS: Mapping[str, str] = {
     "audio_config_defaults": "what the audio tower's config leaves out",
     "vision_gated": "the tower's feed-forward has a gate",
     "vision_bias": "the tower's matrices have biases",
+    "vision_projector": "two matrices lead from the tower to the language model",
     "vision_merge": "patches that the projector merges into one",
     "vision_positions": "the tower has a learned table of positions",
     # all

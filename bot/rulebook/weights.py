@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -65,11 +65,12 @@ def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architectu
 
 @dataclass(frozen=True, slots=True)
 class WeightFamily:
-    """One file's [weights]; `wraps` when the language model inside is another family's."""
+    """One file's [weights]; `wraps` another family's language model, `silent` what that one's config leaves out, by model_type."""
 
     family: str
     table: Mapping[str, Any]
     wraps: bool = False
+    silent: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,11 @@ class WeightRules:
     def table(self, config: Mapping[str, Any], text: Mapping[str, Any], version: str, gpu: str = "") -> Mapping[str, Any]:
         """What holds for one config.json; `text` is its language part. UnknownWeights when no file knows the architecture."""
         outer, architecture = self.family(config)
-        inner: Mapping[str, Any] = {}
+        inner: dict[str, Any] = {}
         if outer.wraps and text is not config:
             family, inside = self.family(text)
             inner = narrowed(family.table, version, gpu, inside)
+            inner |= {"defaults": {**inner.get("defaults", {}), **outer.silent.get(str(text.get("model_type")), {})}}
         return {**narrowed(self.general, version, gpu), **inner, **narrowed(outer.table, version, gpu, architecture)}
 
     def family(self, config: Mapping[str, Any]) -> tuple[WeightFamily, str]:
@@ -116,7 +118,8 @@ def load_weights(folder: Path) -> WeightRules:
     for name, file in files.items():
         if name == GENERAL or "weights" not in file:
             continue
-        one = WeightFamily(str(file.get("family", name)), file["weights"], bool(file.get("traits", {}).get("language")))
+        traits = file.get("traits", {})
+        one = WeightFamily(str(file.get("family", name)), file["weights"], bool(traits.get("language")), traits.get("silent", {}))
         by_architecture |= dict.fromkeys(file.get("architectures", ()), one)
         by_type |= dict.fromkeys(file.get("model_types", ()), one)
     return WeightRules(files.get(GENERAL, {}).get("weights", {}), by_architecture, by_type)

@@ -16,6 +16,8 @@ AUTO_LENGTH = (-1, "-1", "auto")
 """Values of max_model_len that ask for the longest context that fits."""
 UNSTATED_LENGTH = 2048
 """Tokens of context that the engine takes when neither the command nor config.json says any."""
+LONG_PROMPT = 32_768
+"""Tokens of context beyond which engines that read whole prompts go over to chunks."""
 ELEMENTS = {"float32": 4, "float": 4, "float16": 2, "bfloat16": 2, "half": 2}
 
 
@@ -53,7 +55,8 @@ def batch(question: Mapping[str, Any], engine: Engine, length: int) -> tuple[int
     requests = integer(question, "max_num_seqs") or usual.seqs
     tokens = integer(question, "max_num_batched_tokens")
     if tokens is None:
-        tokens = usual.tokens if flag(question, "enable_chunked_prefill", True) else max(usual.tokens, length)
+        chunks = flag(question, "enable_chunked_prefill", not usual.whole or (usual.chunk > 0 and length > LONG_PROMPT))
+        tokens = (usual.chunk or usual.tokens) if chunks else max(usual.tokens, length)
         tokens = min(tokens, requests * length)
     return tokens, requests
 

@@ -82,6 +82,34 @@ def test_the_default_batch_follows_the_device(planning: Planning, gpu: str, gib:
     assert (batch.tokens, batch.seqs) == (tokens, seqs)
 
 
+@pytest.mark.parametrize(("version", "gpu", "gib", "tokens", "seqs"), [
+    ("0.2.7", "H100-80GB", 79.2, 2048, 256), ("0.7.3", "H100-80GB", 79.2, 2048, 256),
+    ("0.8.0", "H100-80GB", 79.2, 8192, 1024), ("0.8.3", "A100-80GB", 79.3, 2048, 1024), ("0.8.3", "L40S-48GB", 44.4, 2048, 1024),
+    ("0.8.4", "H200-141GB", 139.8, 8192, 1024), ("0.8.4", "A100-80GB", 79.3, 2048, 256), ("0.8.4", "B200-180GB", 178.4, 2048, 256),
+    ("0.8.5", "A100-80GB", 79.3, 8192, 1024), ("0.8.5", "L40S-48GB", 44.4, 2048, 256), ("0.8.5.post1", "H100-80GB", 79.2, 8192, 1024),
+    ("0.9.0", "A100-80GB", 79.3, 2048, 1024), ("0.9.0", "H100-80GB", 79.2, 8192, 1024), ("0.9.1", "A100-80GB", 79.3, 2048, 256),
+    ("0.27.0", "B200-180GB", 178.4, 8192, 1024), ("0.28.0", "B200-180GB", 178.4, 16384, 1024), ("0.28.0", "H200-141GB", 139.8, 8192, 1024),
+    ("0.33.0", "GB10-128GB", 119.7, 2048, 256), ("0.33.0", "A100-40GB", 39.4, 2048, 256),
+])  # fmt: skip
+def test_the_default_batch_follows_the_version(planning: Planning, version: str, gpu: str, gib: float, tokens: int, seqs: int) -> None:
+    batch = planning.batch(version, gpu, int(gib * 2**30))
+    assert (batch.tokens, batch.seqs) == (tokens, seqs)
+
+
+@pytest.mark.parametrize("minor", range(2, 34))
+@pytest.mark.parametrize("gib", [0, 23.6, 79.2, 178.4])
+def test_every_version_has_a_default_batch_on_every_device(planning: Planning, minor: int, gib: float) -> None:
+    assert planning.batch(f"0.{minor}.{7 if minor == 2 else 0}", "", int(gib * 2**30)).seqs in {256, 1024}
+
+
+@pytest.mark.parametrize(
+    ("version", "whole", "chunk"), [("0.5.2", True, 0), ("0.6.4", True, 512), ("0.7.3", True, 2048), ("0.8.0", False, 0)]
+)
+def test_before_the_second_engine_a_batch_holds_a_whole_prompt(planning: Planning, version: str, whole: bool, chunk: int) -> None:
+    batch = planning.batch(version, "H100-80GB", 85 * 10**9)
+    assert (batch.whole, batch.chunk) == (whole, chunk)
+
+
 def test_a_kv_cache_type_exists_from_some_version_on(planning: Planning) -> None:
     assert planning.kv_dtype("nvfp4", "0.19.1") is None
     assert planning.kv_dtype("nvfp4", "0.32.0") is not None

@@ -1,0 +1,50 @@
+"""What else may stand in front of a language model: Llama 3.2's tower, MiniCPM's resampler, BART's encoder, Chameleon's codebook."""
+
+from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_parts import vector
+from bot.reading.tower_parts import Modules, Sizes, blocks, full, patches
+
+
+def mllama_vision(f: Fields) -> Modules:
+    """Llama 3.2 Vision's tower: local and gated global blocks, positions within and between tiles. Source: vLLM models/mllama.py."""
+    v = Sizes(f, "vision_config")
+    hidden, heads, inner = int(v("hidden_size")), int(v("attention_heads", "num_attention_heads")), int(v("intermediate_size"))
+    places = (int(v("image_size")) // int(v("patch_size"))) ** 2 + 1
+    shapes, tiles = int(v("max_aspect_ratio_id", default=8)) + 1, int(v("max_num_tiles", default=4))
+    local, wide = int(v("num_hidden_layers")), int(v("num_global_layers", default=8))
+    return [
+        patches(3 * int(v("patch_size")) ** 2, hidden, bias=False),
+        vector(hidden + places * hidden + shapes * tiles * places * hidden + 2 * shapes * tiles * hidden),
+        *blocks(local + wide, hidden, heads, inner),
+        vector(4 * hidden),
+        full(int(v("vision_output_dim")), f.find("hidden")),
+    ]
+
+
+def resampler(f: Fields) -> Modules:
+    """MiniCPM-V's resampler: learned queries read the tower through one attention. Source: vLLM models/minicpmv.py, layers/resampler.py."""
+    text, tower = f.find("hidden"), int(Sizes(f, "vision_config")("hidden_size"))
+    return [
+        vector(int(f.raw("query_num", 64)) * text),
+        full(tower, text, bias=False),
+        full(text, 3 * text),
+        full(text, text),
+        full(text, text, bias=False),
+        vector(6 * text),
+    ]
+
+
+def text_encoder(f: Fields) -> Modules:
+    """BART's encoder; its embedding is the decoder's."""
+    hidden = f.find("hidden")
+    return [
+        vector((f.find("positions") + int(f.rule("positions_extra", 0))) * hidden + 4 * hidden),
+        *blocks(f.number("encoder_layers"), hidden, f.number("encoder_attention_heads"), f.number("encoder_ffn_dim")),
+    ]
+
+
+def picture_codebook(f: Fields) -> Modules:
+    """Chameleon's codebook and its way in and out; the convolutions around it, some 40 M parameters, are counted as one vector."""
+    v = Sizes(f, "vq_config")
+    width, entries = int(v("embed_dim", default=256)), int(v("num_embeddings", default=8192))
+    return [vector(entries * width + 2 * width * width + 40_000_000)]

@@ -1,0 +1,54 @@
+"""Families that no engine count is at hand for are held to the number of parameters that their makers publish."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.usecases.size import answer, size_batch
+from bot.usecases.size_question import load_sizing
+
+MODELS: list[dict[str, Any]] = [
+    json.loads(line) for line in Path(__file__).with_name("published_sizes.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def weights(config: dict[str, Any], **question: Any) -> int:
+    asked = {"config": config, "gpu": "B200", "engine_version": "0.32.0", "kv_cache_memory_bytes": 10**11, **question}
+    held = answer(load_sizing(), asked).ranks[0].weights
+    assert held is not None
+    return held
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model["model"] for model in MODELS])
+def test_a_model_has_as_many_parameters_as_published(model: dict[str, Any]) -> None:
+    assert weights(model["config"]) / 2e9 == pytest.approx(model["billions"], rel=0.02)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model["model"] for model in MODELS])
+def test_two_ranks_hold_more_than_half_each_and_less_than_all(model: dict[str, Any]) -> None:
+    question = {"id": 1, "config": model["config"], "gpu": "B200", "tensor_parallel_size": 2, "kv_cache_memory_bytes": 10**11}
+    (told,) = size_batch(load_sizing(), [json.dumps(question)])
+    if "error" in told:
+        assert told["refused_by"] == "engine"
+        return
+    whole = weights(model["config"])
+    assert whole / 2 <= told["ranks"][0]["weights_bytes"] < whole
+
+
+def test_an_odd_feed_forward_is_refused_by_the_engine_with_both_numbers() -> None:
+    jais = next(model["config"] for model in MODELS if model["model"] == "jais-13b")
+    question = json.dumps({"id": 1, "config": jais, "gpu": "B200", "tensor_parallel_size": 2})
+    (told,) = size_batch(load_sizing(), [question])
+    assert told == {"id": 1, "error": "mlp.c_fc: 13653 is not divisible by 2 ranks", "refused_by": "engine"}
+
+
+def test_layers_with_heads_of_their_own_are_weighed_one_by_one() -> None:
+    config = {
+        "architectures": ["LagunaForCausalLM"], "hidden_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 48, "head_dim": 128,
+        "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 1024, "max_position_embeddings": 1024,
+        "layer_types": ["full_attention", "sliding_attention"], "sliding_window": 512,
+    }  # fmt: skip
+    alike, apart = weights(config), weights({**config, "num_attention_heads_per_layer": [48, 64]})
+    assert apart - alike == 2 * 16 * 128 * 2048 * 2  # sixteen heads more in queries and output, two bytes each
