@@ -67,7 +67,12 @@ STARTS = [
 def run_of(start) -> Run:  # type: ignore[no-untyped-def]
     _, _, tp, _, _, tokens, usual_tokens, sequences, usual_sequences, length, _ = start
     return Run(
-        tokens or usual_tokens, sequences or usual_sequences, length, tp, tokens_given=tokens is not None, sequences_given=sequences is not None
+        tokens or usual_tokens,
+        sequences or usual_sequences,
+        length,
+        tp,
+        tokens_given=tokens is not None,
+        sequences_given=sequences is not None,
     )
 
 
@@ -79,9 +84,15 @@ def range_of(start) -> tuple[float, float]:  # type: ignore[no-untyped-def]
 
 
 def test_of_thirty_measured_starts_nine_in_ten_lie_in_their_range() -> None:
-    missed = [(start[0], start[-1], range_of(start)) for start in STARTS if not range_of(start)[0] - 0.01 <= start[-1] <= range_of(start)[1] + 0.01]
+    missed = [
+        (start[0], start[-1], range_of(start))
+        for start in STARTS
+        if not range_of(start)[0] - 0.01 <= start[-1] <= range_of(start)[1] + 0.01
+    ]
     assert len(STARTS) == 30
-    assert [real for _, real, _ in missed] == [9.47, 5.79], missed  # a batch that nobody wrote down; a hybrid whose encoder is not in the model
+    assert [real for _, real, _ in missed] == [9.47, 5.79], (
+        missed
+    )  # a batch that nobody wrote down; a hybrid whose encoder is not in the model
 
 
 def test_with_version_and_batch_known_no_range_is_wider_than_one_and_a_half_gib_either_way() -> None:
@@ -113,14 +124,19 @@ def test_the_default_capture_sizes_are_counted_as_the_engine_lists_them(sequence
     assert capture_sizes(sequences) == sizes
 
 
-@pytest.mark.parametrize(("version", "runner", "inside"), [("0.19.1", "v1", False), ("0.20.0", "v1", True), ("0.28.0", "v2", False), ("0.29.0", "v2", True), ("0.33.0", "v2", True)])
+@pytest.mark.parametrize(
+    ("version", "runner", "inside"),
+    [("0.19.1", "v1", False), ("0.20.0", "v1", True), ("0.28.0", "v2", False), ("0.29.0", "v2", True), ("0.33.0", "v2", True)],
+)
 def test_graphs_are_charged_by_the_version_and_its_runner(version: str, runner, inside: bool) -> None:  # type: ignore[no-untyped-def]
     figures = load_overheads().figures(version, runner, "nvidia", 1)
     terms = estimated_terms(LLAMA_8B, Run(2048, 256, 8192, tokens_given=True, sequences_given=True), figures)
     graphs = next(term for term in terms if term.name == "CUDA graphs")
     assert graphs.inside is inside
     assert graphs.typical > 0
-    assert together(terms, known=True)[1] == sum(term.typical for term in terms if term.name != "CUDA context and communicators" and (inside or term is not graphs))
+    assert together(terms, known=True)[1] == sum(
+        term.typical for term in terms if term.name != "CUDA context and communicators" and (inside or term is not graphs)
+    )
 
 
 def test_eager_execution_captures_no_graphs() -> None:
@@ -160,6 +176,8 @@ def test_a_file_with_a_falling_span_or_a_version_left_out_is_refused(tmp_path) -
     with pytest.raises(RulebookError, match=r"\[\[forward\]\] >=0: its span does not rise"):
         load_overheads(tmp_path)
     load_overheads.cache_clear()
-    (tmp_path / "accounting/overheads.toml").write_text(text.replace('[[baseline]]\nvllm    = ">=0.11"', '[[baseline]]\nvllm    = ">=0.32"'))
+    (tmp_path / "accounting/overheads.toml").write_text(
+        text.replace('[[baseline]]\nvllm    = ">=0.11"', '[[baseline]]\nvllm    = ">=0.32"')
+    )
     with pytest.raises(RulebookError, match=r"\[\[baseline\]\] no row holds"):
         load_overheads(tmp_path)

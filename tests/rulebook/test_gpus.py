@@ -60,7 +60,9 @@ def test_the_total_is_what_torch_reports_not_what_is_sold(gpus: Gpus) -> None:
     assert card.smi > card.total
 
 
-@pytest.mark.parametrize(("gib", "first"), [(79.19, "H100-80GB"), (184.31, "GB200-186GB"), (23.52, "RTX4090-24GB"), (121.69, "GB10-128GB"), (44.4, "L40S-48GB")])
+@pytest.mark.parametrize(
+    ("gib", "first"), [(79.19, "H100-80GB"), (184.31, "GB200-186GB"), (23.52, "RTX4090-24GB"), (121.69, "GB10-128GB"), (44.4, "L40S-48GB")]
+)
 def test_a_printed_total_names_its_candidates_nearest_first(gpus: Gpus, gib: float, first: str) -> None:
     assert gpus.by_total(round(gib * GIB))[0].id == first
 
@@ -75,7 +77,9 @@ def test_a_whole_card_stands_before_slices_of_the_same_size(gpus: Gpus) -> None:
     assert "H100-80GB-MIG-3g.40gb" in found
 
 
-@pytest.mark.parametrize("text", ["port 4090 is open", "chunk of 3090 tokens", "GPU-3f2a-a100-b2c4", "on node-h100-03", "a model of Thor", "rank=4090"])
+@pytest.mark.parametrize(
+    "text", ["port 4090 is open", "chunk of 3090 tokens", "GPU-3f2a-a100-b2c4", "on node-h100-03", "a model of Thor", "rank=4090"]
+)
 def test_figures_and_words_that_only_look_like_a_card_are_none(gpus: Gpus, text: str) -> None:
     assert gpus.mentions(text) == ()
 

@@ -40,7 +40,9 @@ def config_of(name: str) -> Mapping[str, Any]:
 
 
 async def test_words_without_a_model_are_asked_which(desk: Desk) -> None:
-    with pytest.raises(Unusable, match=r"Which model\? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv \('fubar' was not understood"):
+    with pytest.raises(
+        Unusable, match=r"Which model\? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv \('fubar' was not understood"
+    ):
         await size_words(desk, "fubar on 4xH100")
 
 

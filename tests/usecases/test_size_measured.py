@@ -27,7 +27,14 @@ ROW: dict[str, Any] = {
 def terms(rows: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     named = load_model_names().find("llama-3.1-8b")
     assert named is not None
-    question = {"config": named.config, "gpu": "H100", "engine_version": "0.26.1", "max_num_batched_tokens": 8192, "max_model_len": 8192, **more}
+    question = {
+        "config": named.config,
+        "gpu": "H100",
+        "engine_version": "0.26.1",
+        "max_num_batched_tokens": 8192,
+        "max_model_len": 8192,
+        **more,
+    }
     return {term["name"]: term for term in size(load_sizing(), question, measured_terms(rows)).document["terms"]}
 
 

@@ -42,7 +42,9 @@ def test_a_mistyped_flag_is_read_as_the_nearest_argument() -> None:
 
 
 def test_a_value_in_the_wrong_form_is_said_with_the_right_one() -> None:
-    assert corrections("--max-model-len much") == ["max_model_len is 'much'; it takes a number of tokens, for example 131072 or 128k, or auto; left out"]
+    assert corrections("--max-model-len much") == [
+        "max_model_len is 'much'; it takes a number of tokens, for example 131072 or 128k, or auto; left out"
+    ]
 
 
 def test_a_shared_card_name_is_asked_back() -> None:
@@ -92,7 +94,9 @@ def test_several_words_may_be_one_mistyped_model() -> None:
 
 
 def test_a_size_alone_names_no_card() -> None:
-    assert corrections("qwen3-8b 94GB") == ["'94GB' was not understood and is left out: a size names no card, write which (H100NVL-94GB, …)"]
+    assert corrections("qwen3-8b 94GB") == [
+        "'94GB' was not understood and is left out: a size names no card, write which (H100NVL-94GB, …)"
+    ]
 
 
 def test_requests_and_a_pool_are_understood() -> None:
@@ -125,7 +129,10 @@ def test_every_argument_answers_to_its_flag_and_its_short_names() -> None:
 
 def test_models_are_found_with_and_without_owner_and_ending() -> None:
     names = load_model_names()
-    found = {names.find(name).id for name in ("Llama-3.3-70B", "llama 3.3 70b", LLAMA, "llama-3.3-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct")}  # type: ignore[union-attr]
+    found = {
+        names.find(name).id
+        for name in ("Llama-3.3-70B", "llama 3.3 70b", LLAMA, "llama-3.3-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct")
+    }  # type: ignore[union-attr]
     assert found == {LLAMA}
     assert names.find("llama-9") is None
 
