@@ -18,7 +18,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.settings import Settings, SettingsError
 from bot.slack import digests
-from bot.slack.asks import Asks
+from bot.usecases.asks import Asks
 from bot.slack.checks import check_slack
 from bot.slack.files import Files
 from bot.slack.gate import Gate
@@ -57,9 +57,9 @@ def build_slack(
     `aside` decodes and redacts files beside the event loop: in another process, or in a thread.
     """
     if asks is None:
-        from bot.slack.usecases import all_asks
+        from bot.usecases.asks import Asks
 
-        asks = all_asks()
+        asks = Asks()
     _check(settings)
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.INFO)
