@@ -136,6 +136,7 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
     pid = speaker.pid if speaker is not None else None
     if isinstance(gpu, int):
         decides = not (grid.ray or grid.several or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
+        decides = decides and not (evidence.engine == "tensorrt-llm" and evidence.ranks)  # its ranks sign for themselves
         if decides and (grid.world is None or gpu < grid.world):
             basis: RankBasis = "only_worker" if grid.world == 1 else "gpu_index"
             return Rank(number=gpu, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis=basis)
@@ -158,6 +159,11 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     grid: Grid = evidence.grid
     if speaker is None or not grid.single or grid.ray or grid.several or _engine_index(speaker):
         return False
+    apart = any("multiproc_executor.py" in f.path for f in evidence.frames) or any(
+        f.id == "vllm.worker-failed-with" for f in evidence.facts
+    )
+    if apart and grid.world != 1 and speaker.role != "worker":
+        return False  # the workers are processes of their own, and this is none of them
     if any(s.speaker.parts.keys() & {"tp", "pp"} or s.speaker.label == "VllmWorkerProcess" for s in evidence.speakers):
         return False
     if speaker.role == "worker":

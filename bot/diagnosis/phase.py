@@ -1,14 +1,16 @@
 """Which phase failed: self-naming messages, then the outermost telling frame, then how far the engine had come, then prose."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.diagnosis.scene import Scene, holds, proof, witnesses
 from bot.domain.diagnosis import Phase, Possible, Proof
-from bot.domain.evidence import Fact
+from bot.domain.evidence import Fact, Frame
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Mark, OuterFrame, PhaseRule
 
+_METHOD = re.compile(r"\W{0,6}(?:Exception in worker|E?rror executing)")
 WEIGHTS = ("decisive", "strong", "hint")
 
 
@@ -31,7 +33,14 @@ def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
 def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
     for rule in book.rules:
         if holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
-            yield PhaseFinding(rule.phase, rule.weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
+            weight = "strong" if rule.weight == "decisive" and _only_quoted(rule, scene) else rule.weight
+            yield PhaseFinding(rule.phase, weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
+
+
+def _only_quoted(rule: PhaseRule, scene: Scene) -> bool:
+    """Does a method's name stand in a title or a sentence only? Titles name what people noticed, not always what failed."""
+    found = [w for c in (*rule.all, *rule.any) for w in witnesses(c, scene)]
+    return bool(found) and all(isinstance(w, Fact) and w.id == "vllm.method" and not _METHOD.match(w.text) for w in found)
 
 
 def _proofs(rule: PhaseRule, scene: Scene) -> tuple[Proof, ...]:
@@ -60,7 +69,15 @@ def _row(row: OuterFrame, scene: Scene) -> PhaseFinding | None:
             inner = next((w for c in inside.any for w in witnesses(c, scene, row.of)), None)
             more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line else ()
             return PhaseFinding(inside.phase, weight, row.id, (*proofs, *more))  # type: ignore[arg-type]
+    found = (w for c in row.any for w in witnesses(c, scene, row.of))
+    if row.bare and any(isinstance(w, Frame) and _is_last(w, scene) for w in found) and not scene.first("vllm.graphs-captured"):
+        return PhaseFinding(row.bare, "strong", row.id, proofs)  # type: ignore[arg-type]
     return PhaseFinding(row.phase, weight, row.id, proofs)  # type: ignore[arg-type]
+
+
+def _is_last(frame: Frame, scene: Scene) -> bool:
+    """Is the traceback cut right below this frame?"""
+    return not any(f.order > frame.order and f.speaker == frame.speaker for f in scene.evidence.frames)
 
 
 def last_mark(book: Rulebook, scene: Scene) -> tuple[Mark, Fact] | None:

@@ -7,6 +7,7 @@ from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Proof, Verdict
 
 _LATE = {"serving", "warmup"}
+_OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
 
@@ -20,7 +21,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
         found = [f for f in found if f.weight == "decisive" or f.rule.startswith("prose.")]
     for finding in found:
         if finding.weight == "decisive":
-            return finding, "certain"
+            return finding, "certain" if short or finding.rule not in _OFTEN_ELSE else "likely"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
             if finding.weight == "hint" and not short and (finding.phase in _LATE or finding.rule == _TOO_EARLY):
                 continue

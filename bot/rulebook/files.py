@@ -89,7 +89,10 @@ class Inside(Shape, frozen=True):
 
 
 class OuterFrame(Shape, frozen=True):
-    """A row of the ordered list: the first whose frames stand in the traceback names the phase."""
+    """A row of the ordered list: the first whose frames stand in the traceback names the phase.
+
+    `bare`: the phase, no more than likely, where the traceback is cut right below this frame.
+    """
 
     id: str
     phase: str
@@ -97,6 +100,7 @@ class OuterFrame(Shape, frozen=True):
     none: list[Condition] = []
     of: Literal["failing", "engine-core", "anyone"] = "failing"
     weight: Literal["decisive", "strong", "hint"] = "decisive"
+    bare: str = ""
     inside: list[Inside] = []
 
 
