@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.store import Store, open_store
+from bot.usecases.desk import Viewer
 from tests.fakeslack import FakeSlack
 from tests.slack.material import NO_RANK
 from tests.slack.world import World
@@ -122,7 +123,8 @@ class Fleet:
             assert [c.text for c in incident.contributions] == [NO_RANK, *(f"rank={number}" for number in range(1, len(said)))]
             assert list(dict.fromkeys(ts for ts in begun if ts in said)) == said
         assert len(incidents) == len(threads)
-        assert (await self.store.state())["incidents"] == len(threads), "no second incident of a thread"
+        others = [one async for one in self.store.walk(Viewer(world.team.id)) if one.id not in incidents]
+        assert not others, [(one.id, one.origin.thread, [c.text for c in one.contributions]) for one in others]
 
 
 def free_ports(wanted: int) -> list[int]:
