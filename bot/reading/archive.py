@@ -18,30 +18,30 @@ _LOGS = frozenset({
 })  # fmt: skip
 
 
-def unpacked(name: str, data: bytes) -> list[tuple[str, bytes]]:
-    """(name, bytes) of each text inside; the data itself when it is no archive. NotText when it is broken or too large.
+def unpacked(name: str, data: bytes, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
+    """(name, bytes) of each text inside; the data itself when it is no archive. NotText when it is broken, or grows beyond `most` bytes.
 
     A gzip file that was cut short gives what it holds. Pictures and other files without text are left out.
     """
     if data.startswith(b"\x1f\x8b"):
-        data, name = _gunzipped(name, data, MOST_BYTES), name.removesuffix(".gz").removesuffix(".tgz")
+        data, name = _gunzipped(data, most), name.removesuffix(".gz").removesuffix(".tgz")
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _texts(name, "zip", _zip_members(data))
+        return _texts(name, "zip", _zip_members(data, most), most)
     if data[257:262] == b"ustar":
-        return _texts(name, "tar", _tar_members(data))
+        return _texts(name, "tar", _tar_members(data, most), most)
     return [(name, data)]
 
 
-def _texts(name: str, kind: str, members: Iterator[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+def _texts(name: str, kind: str, members: Iterator[tuple[str, bytes]], most: int) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
     try:
         for inner, content in members:
             if content.startswith(b"\x1f\x8b"):
-                content = _gunzipped(inner, content, MOST_BYTES - sum(len(c) for _, c in found))
+                content = _gunzipped(content, most - sum(len(c) for _, c in found))
             if _is_text(content):
                 found.append((inner, content))
-            if sum(len(c) for _, c in found) > MOST_BYTES:
-                raise NotText(f"{name} unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
+            if sum(len(c) for _, c in found) > most:
+                raise _too_large(most)
     except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, zlib.error, NotImplementedError, OSError, EOFError) as error:
         raise NotText(f"the {kind} file cannot be read ({error}); send it without a password, or send the text") from None
     if not found:
@@ -49,33 +49,37 @@ def _texts(name: str, kind: str, members: Iterator[tuple[str, bytes]]) -> list[t
     return found
 
 
-def _zip_members(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _zip_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
     """The directory of a zip may lie about sizes: what counts is what comes out."""
-    left = MOST_BYTES
+    left = most
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if not m.is_dir() and _wanted(m.filename)]
         for member in sorted(members, key=lambda m: m.filename)[:MOST_FILES]:
             with archive.open(member) as file:
                 content = file.read(left + 1)
-            left = _rest(left, content)
+            left = _rest(left, content, most)
             yield member.filename, content
 
 
-def _tar_members(data: bytes) -> Iterator[tuple[str, bytes]]:
-    left = MOST_BYTES
+def _tar_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
+    left = most
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         members = [m for m in archive if m.isfile() and _wanted(m.name)]
         for member in sorted(members, key=lambda m: m.name)[:MOST_FILES]:
             file = archive.extractfile(member)
             content = b"" if file is None else file.read(left + 1)
-            left = _rest(left, content)
+            left = _rest(left, content, most)
             yield member.name, content
 
 
-def _rest(left: int, content: bytes) -> int:
+def _rest(left: int, content: bytes, most: int) -> int:
     if len(content) > left:
-        raise NotText(f"it unpacks to more than {MOST_BYTES >> 20} MiB; send the log that holds the error")
+        raise _too_large(most)
     return left - len(content)
+
+
+def _too_large(most: int) -> NotText:
+    return NotText(f"it unpacks to more than {most >> 20} MiB; send the part around the first error")
 
 
 def _wanted(name: str) -> bool:
@@ -96,7 +100,7 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _gunzipped(name: str, data: bytes, most: int) -> bytes:
+def _gunzipped(data: bytes, most: int) -> bytes:
     """Members of a gzip file one after another, up to `most` bytes."""
     out: list[bytes] = []
     taken = 0
@@ -108,10 +112,10 @@ def _gunzipped(name: str, data: bytes, most: int) -> bytes:
             except zlib.error as error:
                 if out:
                     return b"".join(out)
-                raise NotText(f"the gzip file is broken ({error}); send it again or send the text") from None
+                raise NotText("the gzip file is damaged; send it again or send the text") from error
             taken += len(piece)
             if taken > most:
-                raise NotText(f"{name} unpacks to more than {MOST_BYTES >> 20} MiB; send the last part of the log")
+                raise _too_large(most)
             out.append(piece)
             data = stream.unconsumed_tail
             if not piece and not data:

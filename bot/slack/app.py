@@ -18,7 +18,6 @@ from slack_sdk.errors import SlackApiError
 
 from bot.settings import Settings, SettingsError
 from bot.slack import digests
-from bot.usecases.asks import Asks
 from bot.slack.checks import check_slack
 from bot.slack.files import Files
 from bot.slack.gate import Gate
@@ -32,6 +31,7 @@ from bot.slack.reminders import Reminders
 from bot.slack.room import Room
 from bot.slack.visibility import Visibility
 from bot.slack.workers import LEASE, Workers
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 
 if TYPE_CHECKING:

@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any
 
 from bot.domain.incident import Contribution
+from bot.reading.archive import unpacked
 from bot.reading.redact import redact
-from bot.slack.archive import NotLogError, texts_of
+from bot.reading.text import NotText, decode
 from bot.slack.files import Files, RefusedError
 from bot.slack.installs import Identity
 
+MOST_UNPACKED = 100 * 2**20
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs something that can be pickled beside the event loop, and gives what it gave."""
 
@@ -47,8 +49,8 @@ class Intake:
             except RefusedError as refused:
                 refusals.append(str(refused))
                 continue
-            except NotLogError as refused:
-                refusals.append(f"{file['name'] or 'The file'}: {refused}")
+            except NotText as refused:
+                refusals.append(f"{file['name'] or 'The file'}: {refused}.")
                 continue
             for name, content, hidden in parts:
                 found.append(Contribution("file", content, name=name, message=body.get("ts") or file["id"], redactions=hidden, **base))
@@ -62,8 +64,13 @@ class Intake:
 
 def read_file(name: str, data: bytes) -> list[tuple[str, str, int]]:
     """(name, redacted text, secrets hidden) of a log, or of each log in an archive. Runs in a worker: takes and gives plain values."""
-    shown = redact(name)[0]
-    return [(redact(part.name)[0] if part.name else shown, *redact(part.text)) for part in texts_of(data)]
+    found = []
+    for part, content in unpacked(name, data, MOST_UNPACKED):
+        text = decode(content)
+        if not text.strip():
+            raise NotText("it is empty" if not data else "it holds no text")
+        found.append((redact(part)[0], *redact(text)))
+    return found
 
 
 def moment(ts: str | None) -> datetime:

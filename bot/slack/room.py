@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bot.settings import Settings
-from bot.slack.asks import Asks
 from bot.slack.hosts import Hosts
 from bot.slack.inbox import Arrival
 from bot.slack.installs import Identity, Installs
@@ -15,6 +14,7 @@ from bot.slack.intake import Intake
 from bot.slack.outbox import Outbox
 from bot.slack.reminders import Reminders
 from bot.slack.visibility import Visibility
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 
 if TYPE_CHECKING:

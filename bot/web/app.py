@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from bot.settings import Settings
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from bot.web import api, beside, explain, front, health, history, incident, review, sign_in, sizing
 from bot.web.access import gate
-from bot.web.asks import Asks, all_asks
 from bot.web.door import DOOR, Aside, Door, Probe, Visible
 from bot.web.faults import tell
 from bot.web.metrics import Meters, measuring
@@ -89,7 +89,7 @@ def build_app(
     app = web.Application(middlewares=[measuring(meters), tell, gate])
     ungated = frozenset(route.path for route in (*UNGATED, *slack_routes))
     secret = signing_key(settings)
-    app[DOOR] = Door(desk, settings, store, asks or all_asks(), meters, environment(), secret, visible, probes, aside, ungated)
+    app[DOOR] = Door(desk, settings, store, asks or Asks(), meters, environment(), secret, visible, probes, aside, ungated)
     app.add_routes([*UNGATED, *slack_routes, *PAGES, *API, web.static("/static", HERE / "static")])
     app.on_response_prepare.append(harden)
     return app

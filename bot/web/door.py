@@ -8,8 +8,8 @@ import jinja2
 from aiohttp import web
 
 from bot.settings import Settings
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk, Viewer
-from bot.web.asks import Asks
 from bot.web.metrics import Meters
 
 if TYPE_CHECKING:

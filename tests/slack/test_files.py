@@ -38,9 +38,9 @@ REFUSED = {
     "cut short": ({"data": CRASH.encode(), "size": 9_999}, "where Slack says"),
     "empty": ({"data": b""}, "empty"),
     "a picture": ({"data": b"\x89PNG\r\n\x1a\n" + b"\0" * 50}, "PNG"),
-    "a broken zip": ({"data": b"PK\x03\x04" + b"\1" * 40}, "cannot be opened"),
+    "a broken zip": ({"data": b"PK\x03\x04" + b"\1" * 40}, "cannot be read"),
     "a broken gzip": ({"data": b"\x1f\x8b" + b"\1" * 40}, "damaged"),
-    "a zip of nothing": ({"data": zipped()}, "no file"),
+    "a zip of nothing": ({"data": zipped()}, "holds no text file"),
 }
 
 

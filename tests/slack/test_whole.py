@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from bot.rulebook.load import load_rulebook
 from bot.slack.app import build_slack
-from bot.slack.usecases import all_asks
 from bot.store.store import open_store
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from bot.usecases.judging import Judges
 from tests.slack.world import World, words
@@ -28,7 +28,7 @@ async def test_from_the_paste_to_the_outcome_with_everything_real(world: World) 
     try:
         settings = world.settings(hf_hub_offline="1")
         desk = Desk(settings, load_rulebook, judges.judge, lambda: datetime.now(UTC))
-        async with world.bot(settings, asks=all_asks(), desk=desk):
+        async with world.bot(settings, asks=Asks(), desk=desk):
             ts = await world.ann.mention(world.channel, CAPTURE)
             answer = await world.answer(world.channel, ts)
             assert "CUDA graph capture (certain)" in words(answer)

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from bot.settings import Settings
 from bot.slack.app import SlackDoor, build_slack
-from bot.slack.asks import Asks
 from bot.store.store import Store, open_store
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from bot.usecases.diagnose import diagnose
 from bot.usecases.forget import forget

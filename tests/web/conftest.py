@@ -11,10 +11,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.settings import Settings
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from bot.usecases.reply import Reply, Unusable
 from bot.web.app import build_app
-from bot.web.asks import Asks
 from tests.web import documents
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)

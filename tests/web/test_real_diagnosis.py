@@ -10,9 +10,9 @@ from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
 from bot.store.store import Store, open_store
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from bot.usecases.judge import judge
-from bot.web.asks import all_asks
 from bot.web.examples_shelf import EXAMPLES, example
 from bot.web.openapi import DOCUMENT
 from tests.web.conftest import NOW, Browser, Serve
@@ -39,7 +39,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 @pytest.fixture
 async def browser(serve: Serve, store: Store) -> Browser:
     desk = Desk(settings=Settings(), rulebook=load_rulebook, judge=judged, now=lambda: NOW, store=store)
-    return await serve(asks=all_asks(), desk=desk, store=store)
+    return await serve(asks=Asks(), desk=desk, store=store)
 
 
 def test_every_example_is_on_the_shelf() -> None:

@@ -13,8 +13,8 @@ from bot.domain.incident import Contribution, Origin
 from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
 from bot.store.store import Store, open_store
+from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
-from bot.web.asks import all_asks
 from tests.web import documents
 from tests.web.conftest import NOW, Browser, Serve, Shelf
 from tests.web.test_api import _fits
@@ -36,7 +36,7 @@ async def judged(contributions: Any, precedents: Any) -> dict[str, Any]:
 @pytest.fixture
 async def kept(serve: Serve, shelf: Shelf, store: Store) -> Callable[..., Any]:
     """A page whose use cases are the real ones."""
-    asks = replace(all_asks(), diagnose=shelf.asks().diagnose)
+    asks = replace(Asks(), diagnose=shelf.asks().diagnose)
 
     async def keeping(**named: Any) -> Browser:
         desk = Desk(settings=Settings(), rulebook=load_rulebook, judge=judged, now=lambda: NOW, store=store)
