@@ -1,13 +1,11 @@
 """`oombot size`: a model, cards and flags in; whether it fits, the budget of every rank and the command out."""
 
 import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from bot.cli.spoken import Spoken
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size_arguments import ARGUMENTS, Argument, value_of
@@ -28,6 +26,7 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.__class__ = Spoken  # a subcommand's parser is made by its parent's class
     parser.add_argument("model", nargs="*", metavar="MODEL | words", help="owner/name, a folder, a well-known name, or a question in words")
     parser.add_argument("--config", metavar="FILE", help="a config.json, or the folder that holds it")
     parser.add_argument("--batch", metavar="FILE", help="JSON Lines in, one answer line each; - for standard input")
@@ -63,7 +62,9 @@ def _typed(argument: Argument) -> Callable[[str], Any]:
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 for every answer, also when it does not fit; 2 (Unusable) when the question cannot be answered."""
     if options.batch:
-        return _batch(options)
+        from bot.cli.size_batch import answer_lines
+
+        return answer_lines(options.batch, settings)
     from bot.cli.terminal import put
 
     reply = _answer(options, settings)
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.cli.size_measured import measured_here
     from bot.usecases.size import size
     from bot.usecases.size_ask import on_hub, with_cards, with_model
     from bot.usecases.size_question import load_sizing
@@ -88,7 +90,7 @@ def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
     if local is not None:
         question = {**question, **local}
     question = with_model(with_cards(question), on_hub(settings), names_first=len(options.model) > 1)
-    reply = size(rules, question)
+    reply = size(rules, question, measured_here(settings, question))
     return Reply(reply.kind, {**reply.document, **({"corrections": corrections} if corrections else {})}, reply.warning)
 
 
@@ -132,25 +134,3 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
         raise Unusable(f"{path}: there is no such file. Give the model's config.json, or the folder that holds it.") from None
     except (HubError, UnicodeDecodeError) as error:
         raise Unusable(f"{path}: {error}") from None
-
-
-def _batch(options: argparse.Namespace) -> int:
-    from bot.usecases.size import size_batch
-    from bot.usecases.size_question import load_sizing
-
-    with _lines(options.batch) as lines:
-        for answer in size_batch(load_sizing(), lines):
-            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    return 0
-
-
-@contextmanager
-def _lines(name: str) -> Iterator[IO[str]]:
-    if name == "-":
-        yield sys.stdin
-        return
-    try:
-        with Path(name).open(encoding="utf-8") as file:
-            yield file
-    except FileNotFoundError:
-        raise Unusable(f"{name}: there is no such file. Give JSON Lines, or - for standard input.") from None

@@ -1,7 +1,7 @@
 """Will this model fit: the engine's own plan for a question, as the contract's sizing answer."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,21 +21,24 @@ from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, re
 from bot.usecases.size_refusals import refuse
 from bot.usecases.size_risks import risks
 from bot.usecases.size_search import room, ways
-from bot.usecases.size_terms import Other, Term, other_terms
+from bot.usecases.size_terms import Other, Term, other_terms, with_loading
 from bot.usecases.size_weights import weights_of
 
 SCHEMA = "oombot.sizing/1"
+Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""A question with a model's name -> the same with its config.json; Unusable when nobody has that model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything the document is drawn from."""
+    """Everything the document is drawn from. `loading`: what weights need at most while they are read and converted."""
 
     asked: Asked
     plan: KvPlan
     ranks: tuple[RankBudget, ...]
     other: Other
     assumptions: tuple[str, ...]
+    loading: Sequence[int] | None = None
 
 
 def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Reply:
@@ -64,14 +67,17 @@ def _again(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
         return None
 
 
-def size_batch(rules: SizingRules, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """One answer for each JSON line, in order, with its id; a question without an answer gets `error` and `refused_by`."""
+def size_batch(rules: SizingRules, lines: Iterable[str], named: Named | None = None) -> Iterator[dict[str, Any]]:
+    """One answer for each JSON line, in order, with its id; a question without an answer gets `error` and `refused_by`.
+
+    `named` finds the config.json of a question that has only a `model`.
+    """
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield _one_of_batch(rules, line, number)
+            yield _one_of_batch(rules, line, number, named)
 
 
-def _one_of_batch(rules: SizingRules, line: str, number: int) -> dict[str, Any]:
+def _one_of_batch(rules: SizingRules, line: str, number: int, named: Named | None) -> dict[str, Any]:
     try:
         question = json.loads(line)
     except ValueError as error:
@@ -79,9 +85,12 @@ def _one_of_batch(rules: SizingRules, line: str, number: int) -> dict[str, Any]:
     if not isinstance(question, dict):
         return {"id": None, "error": f"line {number} is not a JSON object", "refused_by": "oombot"}
     try:
-        return {"id": question.get("id"), **document(answer(rules, question))}
+        whole = named(question) if named and question.get("model") and question.get("config") is None else question
+        return {"id": question.get("id"), **document(answer(rules, whole))}
     except Refused as refused:
         return {"id": question.get("id"), "error": str(refused), "refused_by": refused.by}
+    except Unusable as unusable:
+        return {"id": question.get("id"), "error": str(unusable), "refused_by": "oombot"}
 
 
 def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Answer:
@@ -102,16 +111,16 @@ def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
 
 
 def _answer(asked: Asked, measured: Measured | None) -> Answer:
-    weights, said = weights_of(asked)
-    other = other_terms(asked, weights, measured)
-    ranks, more = _budgets(asked, weights, other.bytes)
+    held = weights_of(asked)
+    other = with_loading(other_terms(asked, held.bytes, measured), held)
+    ranks, more = _budgets(asked, held.bytes, other.bytes)
     pools = [rank.kv_pool for rank in ranks]
     known = [pool for pool in pools if pool is not None]
     whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known if len(known) == len(pools) else None)
     if asked.fit_length and whole.estimated_max_model_len:
         asked = replace(asked, settings=replace(asked.settings, max_model_len=whole.estimated_max_model_len))
         whole = plan(asked.shape, asked.grid, asked.settings, asked.rules, known)
-    return Answer(asked, whole, ranks, other, (*asked.assumptions, *said, *more))
+    return Answer(asked, whole, ranks, other, (*asked.assumptions, *held.assumed, *more), held.loading)
 
 
 def _budgets(asked: Asked, weights: Sequence[int] | None, other: int | None) -> tuple[tuple[RankBudget, ...], list[str]]:
@@ -175,6 +184,12 @@ def verdict(told: Answer) -> tuple[bool | None, str]:
         claimed = (rank.weights or 0) + (0 if told.other.estimated else rank.other or 0) + max(0, rank.kv_pool or 0)
         if rank.total is not None and rank.weights is not None and claimed > rank.total:
             return False, f"rank {rank.rank} needs {gb(claimed)} for weights, pool and the rest, but its device has {gb(rank.total)}"
+    for rank, most in zip(told.ranks, told.loading or (), strict=False):
+        if rank.total is not None and most > rank.total:
+            return (
+                False,
+                f"rank {rank.rank} needs {gb(most)} while weights are loaded and converted, but its device has {gb(rank.total)}",
+            )
     whole = told.plan
     if whole.fits is None:
         return None, "whether it fits is open: " + _missing(told)

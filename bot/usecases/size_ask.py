@@ -44,11 +44,11 @@ async def size_arguments(desk: Desk, question: Mapping[str, Any], viewer: Viewer
 async def _sized(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None, *, names_first: bool) -> dict[str, Any]:
     carded = with_cards(question)
     whole = await asyncio.to_thread(with_model, carded, on_hub(desk.settings), names_first=names_first)
-    seen = await _measured(desk, whole, viewer)
+    seen = await measured_of(desk, whole, viewer)
     return dict((await asyncio.to_thread(size, load_sizing(), whole, seen)).document)
 
 
-async def _measured(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None) -> Measured | None:
+async def measured_of(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None) -> Measured | None:
     """What the team's own incidents measured for that model, None where nothing is kept or nobody asks."""
     if desk.store is None or viewer is None or not question.get("model"):
         return None

@@ -19,6 +19,12 @@ def risks(asked: Asked, rank: RankBudget, other: Other) -> Iterator[str]:
             f"the start-up check will refuse utilization {asked.utilization:g}: at least {gib(before)} of the device is taken "
             f"before anything is loaded, and the budget leaves {gib(max(0, spare))}"
         )
+    loading = _low(other, "weights while loading")
+    if loading and rank.weights is not None and rank.weights + loading <= rank.total < rank.weights + loading + before:
+        yield (
+            f"loading may fail: weights need up to {gib(rank.weights + loading)} while they are converted, "
+            f"and at least {gib(before)} of {gib(rank.total)} is taken before"
+        )
     graphs = next((term for term in other.terms if term.name == "CUDA graphs" and not term.inside), None)
     if graphs is not None and before <= spare < before + (graphs.low or 0):
         least, left = gib(graphs.low or 0), gib(spare - before)

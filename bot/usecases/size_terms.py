@@ -1,11 +1,12 @@
 """The terms of the budget beside weights and pool: what the question gives, and what is estimated where it gives nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.overheads import Estimate
 from bot.usecases.size_estimates import Measured, estimates, span
 from bot.usecases.size_question import Asked, integer
+from bot.usecases.size_weights import Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ def other_terms(asked: Asked, weights: Sequence[int] | None, measured: Measured 
     as_loaded = 0 if asked.arguments.get("weights_bytes") is not None else max(weights or (0,))
     found = estimates(asked, as_loaded, measured)
     return Other(tuple(_term(one) for one in found), span(asked, found), estimated=True)
+
+
+def with_loading(other: Other, held: Held) -> Other:
+    """The same terms, and what the weights need beyond themselves while they are loaded, where they are converted then."""
+    beyond = max((most - rest for most, rest in zip(held.loading or (), held.bytes or (), strict=False)), default=0)
+    if beyond <= 0:
+        return other
+    basis = "estimated (the weights as the checkpoint has them stand beside converted ones; gone before the pool is sized)"
+    return replace(other, terms=(*other.terms, Term("weights while loading", beyond, basis, inside=False)))
 
 
 def _term(one: Estimate) -> Term:

@@ -1,6 +1,7 @@
 """Weights per rank: what the question gives, else what config.json implies."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from bot.budget.weights import Weights
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
@@ -12,22 +13,30 @@ from bot.usecases.size_values import Refused, flag, integer, per_rank
 from bot.usecases.weigh import weigh
 
 
-def weights_of(asked: Asked) -> tuple[Sequence[int] | None, list[str]]:
-    """(bytes of parameters and buffers per rank, or None; what was assumed). Raises Refused when the engine could not deal them out."""
+class Held(NamedTuple):
+    """Bytes of parameters and buffers per rank once the engine runs (None: not known), what was assumed, and what loading needs at most."""
+
+    bytes: Sequence[int] | None
+    assumed: tuple[str, ...] = ()
+    loading: Sequence[int] | None = None
+
+
+def weights_of(asked: Asked) -> Held:
+    """The weights of every rank. Raises Refused when the engine could not deal them out."""
     ranks = asked.grid.ranks
     given = per_rank(asked.arguments, "weights_bytes", ranks)
     if given is not None:
-        return given, []
+        return Held(given)
     whole = integer(asked.arguments, "checkpoint_bytes")
     if whole is not None:
-        return [whole // ranks] * ranks, [f"weights split evenly over {ranks} ranks"]
+        return Held([whole // ranks] * ranks, (f"weights split evenly over {ranks} ranks",))
     try:
         weights = _from_config(asked)
     except Unplaceable as error:
         raise Refused(str(error), by="engine") from error
     except (UnknownWeights, MissingField, UnknownQuantization) as error:
-        return None, [f"weights are not known: {error}"]
-    return [rank.resident for rank in weights.ranks], list(weights.assumptions)
+        return Held(None, (f"weights are not known: {error}",))
+    return Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
 
 
 def _from_config(asked: Asked) -> Weights:

@@ -1,14 +1,19 @@
 """`oombot size` on the command line, offline."""
 
+import asyncio
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
+from bot.domain.incident import LOCAL_TEAM, Contribution, Origin
 from bot.main import run
+from bot.store.store import open_store
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80,
@@ -160,3 +165,105 @@ def test_building_the_parser_loads_nothing_heavy() -> None:
         "sys.exit(any(name in sys.modules for name in ('PIL', 'huggingface_hub', 'msgspec', 'sqlalchemy', 'bot.usecases.size')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_unknown_flag_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag, said in (
+        ("--max-modellen", "did you mean --max-model-len?"),
+        ("-tp", "there is no -tp; did you mean --tp?"),
+        ("--trust-remote-code", "--help"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run(["size", "qwen3-8b", "--gpu", "H100", flag, "4"])
+        assert stopped.value.code == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["llama-3.3-70b", "--tp", "4", "on", "H100"], ["--tp", "4", "llama-3.3-70b", "on", "H100"]])
+def test_words_may_stand_anywhere_among_the_flags(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    document = answered(capsys, *words)
+    assert (document["gpu"], len(document["ranks"])) == ("H100-80GB", 4)
+    assert document["model"] == "meta-llama/Llama-3.3-70B-Instruct"
+
+
+def test_batch_lines_may_name_their_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    questions = [
+        {"id": "named", "model": "qwen3-8b", "gpu": "2xH100"},
+        {"id": "absent", "model": "nobody/nothing", "gpu": "H100"},
+        {"id": "none", "gpu": "H100"},
+    ]
+    (tmp_path / "fleet.jsonl").write_text("\n".join(map(json.dumps, questions)))
+    assert run(["size", "--batch", "fleet.jsonl", "--json"]) == 0
+    named, absent, none = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (named["id"], named["fits"], len(named["ranks"])) == ("named", True, 2)
+    assert (absent["id"], absent["refused_by"]) == ("absent", "oombot")
+    assert "nobody/nothing is not in the hub's cache" in absent["error"]
+    assert "there is no config.json in the question" in none["error"]
+
+
+def test_a_hub_that_cannot_be_reached_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    before = monotonic()
+    assert "http://127.0.0.1:9 cannot be reached: check the network or HF_ENDPOINT" in refused(capsys, "nobody/nothing", "--gpu", "H100")
+    assert monotonic() - before < 10
+
+
+def test_terms_that_this_machine_measured_stand_in_for_estimates(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    asked = ["llama-3.1-8b", "--gpu", "H100", "--max-model-len", "8192", "--max-num-batched-tokens", "8192", "--engine-version", "0.26.0"]
+    assert all(not term["basis"].startswith("measured") for term in answered(capsys, *asked)["terms"])
+    place = tmp_path / "data" / "oombot" / "oombot.db"
+    assert not place.exists()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    asyncio.run(keep_a_start(f"sqlite+aiosqlite:///{place}"))
+    first = answered(capsys, *asked)["terms"][0]
+    assert (first["name"], first["bytes"], first["basis"]) == ("activations", 3 * 2**30, "measured D-0001")
+
+
+async def keep_a_start(url: str) -> None:
+    document = {
+        "engine_version": "0.26.0", "phase": "kv_cache_sizing",
+        "deployment": {
+            "model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "H100-80GB", "tensor_parallel_size": 1, "max_num_batched_tokens": 8192,
+        },
+        "budgets": [{"rank": 0, "label": "Worker_TP0", "activation_peak_bytes": 3 * 2**30, "weights_bytes": 15 * 2**30}],
+    }  # fmt: skip
+    store = await open_store(url)
+    try:
+        await store.append(Origin(team=LOCAL_TEAM), [Contribution("paste", "a log", at=datetime(2026, 11, 30, tzinfo=UTC))], document)
+    finally:
+        await store.close()
+
+
+def test_a_database_that_cannot_be_opened_leaves_the_estimates(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.db").write_text("this is no database at all, but long enough to look like one" * 40)
+    monkeypatch.setenv("OOMBOT_DATABASE_URL", f"sqlite+aiosqlite:///{tmp_path / 'broken.db'}")
+    assert run(["size", "qwen3-8b", "--gpu", "H100", "--json"]) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out)["fits"] is True
+    assert "what was measured here is left out" in out.err
+
+
+def test_sizing_without_a_database_imports_none() -> None:
+    code = (
+        "import sys\nfrom bot.main import run\n"
+        "assert run(['size', 'qwen3-8b', '--gpu', 'H100', '--json']) == 0\n"
+        "assert not {'sqlalchemy', 'aiohttp', 'huggingface_hub'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_weights_that_do_not_fit_while_they_are_converted_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["llama-3.3-70b", "--gpu", "H100", "--quantization", "fp8", "--max-model-len", "2048"]
+    before = answered(capsys, *asked, "--engine-version", "0.14.0")
+    assert before["fits"] is False
+    assert before["why"] == "rank 0 needs 142 GB while weights are loaded and converted, but its device has 85.03 GB"
+    since = answered(capsys, *asked, "--engine-version", "0.15.0")
+    assert "while weights are loaded" not in since["why"]
+    (loading,) = [term for term in since["terms"] if term["name"] == "weights while loading"]
+    assert 0 < loading["bytes"] < 3 * 10**9

@@ -1,0 +1,33 @@
+"""What this machine's own incidents measured, for a sizing question on the command line."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.usecases.size_estimates import Measured
+
+
+def measured_here(settings: Settings, question: Mapping[str, Any]) -> "Measured | None":
+    """What this machine's own incidents measured for the model. None, and nothing heavy imported, where no database was made yet."""
+    scheme, _, file = settings.database.partition("?")[0].partition(":///")
+    if not question.get("model") or (scheme.startswith("sqlite") and not Path(file).is_file()):
+        return None
+    import asyncio
+
+    from bot.cli.desk import LOCAL, opened_desk
+    from bot.store.errors import StoreError
+    from bot.usecases.size_ask import measured_of
+
+    async def looked_up() -> "Measured | None":
+        async with opened_desk(settings) as desk:
+            return await measured_of(desk, question, LOCAL)
+
+    try:
+        return asyncio.run(looked_up())
+    except StoreError as error:
+        print(f"oombot: what was measured here is left out: {error}", file=sys.stderr)
+        return None
