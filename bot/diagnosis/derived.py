@@ -121,7 +121,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     for fact in before:
         if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
-        if fact.id == "vllm.blocks" and fact.fields["num_gpu_blocks"] == 0:
+        if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks") == 0:
             yield _fact("pool-not-positive", fact)
 
 
@@ -133,7 +133,7 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         if "profiling_assert" in fact.kinds and free[0] is not None and free[0] == free[1]:
             yield _fact("assert-equal-figures", fact)
         if fact.id == "vllm.free-memory-check":
-            share = at["free_at_start_bytes"] / at["total_bytes"]
+            share = at["free_at_start_bytes"] / at["total_bytes"] if at["total_bytes"] else 0
             yield _fact("little-free" if share < LITTLE_FREE else "nearly-free", fact)
             if share < HARDLY_FREE:
                 yield _fact("hardly-free", fact)
@@ -143,7 +143,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     weights = [f for f in evidence.facts if f.fields.get("weights_bytes")]
     if weights and error is not None and "no_cache_blocks" in error.kinds and weights[-1].fields["weights_bytes"] < TINY_WEIGHTS:
         yield _fact("tiny-weights", weights[-1])
-    shorter = next((f.fields for f in evidence.facts if f.fields.get("estimated_max_model_len") and f.fields.get("needed_bytes")), None)
+    wanted = ("estimated_max_model_len", "needed_bytes", "max_model_len", "kv_cache_bytes")
+    shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
         yield _fact("estimate-implausibly-short", error)
 

@@ -81,6 +81,13 @@ class Narrowing:
             self.reasons.append(reason)
 
 
+@lru_cache(maxsize=1024)
+def _within(releases: tuple[Version, ...], specifier: str) -> tuple[Version, ...]:
+    """The releases inside a PEP 440 range."""
+    allowed = SpecifierSet(specifier, prereleases=True)
+    return tuple(v for v in releases if v in allowed)
+
+
 def narrowed(
     book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine] = (), frames: Sequence[Frame] = (),
     arguments: Mapping[str, Known[Setting]] | None = None,
@@ -92,9 +99,9 @@ def narrowed(
     if marked:
         state.keep(marked[0], marked[1])
     for specifier, reason in sorted(_by_wording(book, facts, lines)):
-        state.keep([v for v in releases if v in SpecifierSet(specifier, prereleases=True)], reason)
+        state.keep(_within(releases, specifier), reason)
     for specifier, reason in _by_default(book, facts, arguments or {}):
-        state.keep([v for v in releases if v in SpecifierSet(specifier, prereleases=True)], reason)
+        state.keep(_within(releases, specifier), reason)
     return state
 
 
