@@ -1,5 +1,8 @@
 """What stands before, after and beside the layers: embeddings, positions, output table."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.tensor_attention import head_dim
 from bot.reading.tensor_fields import Fields, plausible_layers
@@ -65,21 +68,42 @@ def rotary(f: Fields) -> list[Plain]:
     """The tables of rotary positions, each shared by all layers of a stage that turn alike."""
     if f.rule("positions", "rope") != "rope" or not f.rule("rotary_table", True):
         return []
-    rows, whole_heads = rotary_rows(f), bool(f.rule("rotary_whole", False))
+    whole_heads = bool(f.rule("rotary_whole", False))
     told = [f.number(key) for key in f.rule("rotary_dims", [])]
     if told:
         dims = [dim if whole_heads else int(dim * partial(f)) for dim in told]
     else:
         dims = [int(f.raw("qk_rope_head_dim") or f.raw("rotary_dim") or head_dim(f) * partial(f))]
-    return [Plain((whole(rows), whole(dim)), f.rule("rotary_bytes"), "rotary positions") for dim in dims]
+    rows = [rotary_rows(f, scaling) for scaling in rotary_scalings(f)]
+    return [
+        Plain((whole(rows[min(i, len(rows) - 1)]), whole(dim)), f.rule("rotary_bytes"), "rotary positions") for i, dim in enumerate(dims)
+    ]
 
 
-def rotary_rows(f: Fields) -> int:
-    """Positions in the table: the model's own limit, stretched by YaRN; four times for sections of several axes in one table."""
-    scaling = f.raw("rope_scaling") or f.raw("rope_parameters") or {}
+def rotary_scalings(f: Fields) -> list[Mapping[str, Any]]:
+    """How positions are stretched, a table each: newer files say it by kind of layer; in older ones only layers without a window are."""
+    told = f.raw("rope_scaling") or f.raw("rope_parameters") or {}
+    by_kind = [inner for inner in told.values() if isinstance(inner, Mapping)]
+    if by_kind:
+        return [told.get("full_attention") or by_kind[0], told.get("sliding_attention") or by_kind[-1]]
+    return [told, {}] if len(f.rule("rotary_dims", [])) > 1 else [told]
+
+
+def rotary_rows(f: Fields, scaling: Mapping[str, Any]) -> int:
+    """Positions in a table: the model's own limit, stretched; four times for sections of several axes in one table.
+
+    YaRN stretches the original limit, `linear` and `dynamic` this one; `longrope` keeps a table for each.
+    Source: vLLM layers/rotary_embedding.
+    """
     positions = int(f.raw(f.rule("positions_key", ""), 0)) or f.find("positions", 2048)
-    if (scaling.get("rope_type") or scaling.get("type")) == "yarn":
-        positions = int(int(scaling.get("original_max_position_embeddings") or positions) * float(scaling.get("factor", 1)))
+    original = int(scaling.get("original_max_position_embeddings") or f.raw("original_max_position_embeddings") or positions)
+    kind, factor = scaling.get("rope_type") or scaling.get("type"), float(scaling.get("factor") or 1)
+    if kind == "yarn":
+        positions = int(original * factor)
+    elif kind in ("linear", "dynamic") and not scaling.get("alpha"):
+        positions = int(positions * factor)
+    elif kind in ("longrope", "su"):
+        positions += original
     if scaling.get("mrope_section"):
         return positions * int(
             f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else f.rule("rotary_sections_times", 4)

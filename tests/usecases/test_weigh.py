@@ -297,3 +297,29 @@ def test_more_ranks_never_hold_more_each_and_never_less_together(heads: int, kv:
     if kv == 8:
         copied = [(tp * rank - each[0]) / (tp - 1) for rank, tp in zip(each[1:], (2, 4, 8), strict=True)]
         assert copied == [copied[0]] * 3, "what is copied to every rank is the same whatever their number"
+
+
+@pytest.mark.parametrize(("scaling", "rows"), [
+    ({"rope_type": "linear", "factor": 8.0}, 8 * 131072),
+    ({"type": "dynamic", "factor": 2.0}, 2 * 131072),
+    ({"type": "dynamic", "factor": 1.0, "alpha": 1000.0}, 131072),
+    ({"type": "longrope", "original_max_position_embeddings": 4096}, 131072 + 4096),
+    ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 40960}, 163840),
+    ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 131072),
+])  # fmt: skip
+def test_the_table_of_positions_is_as_long_as_its_scaling_makes_it(scaling: dict[str, Any], rows: int) -> None:
+    plain = weighed(LLAMA_8B | {"max_position_embeddings": 131072, "rope_scaling": None}).ranks[0].resident
+    scaled = weighed(LLAMA_8B | {"max_position_embeddings": 131072, "rope_scaling": scaling}).ranks[0].resident
+    assert scaled - plain == (rows - 131072) * 128 * 2
+
+
+def test_only_gemma_3s_layers_without_a_window_have_a_stretched_table() -> None:
+    config = {
+        "architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+        "num_hidden_layers": 34, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072,
+    }  # fmt: skip
+    linear = {"rope_type": "linear", "factor": 8.0}
+    plain = weighed(config).ranks[0].resident
+    assert weighed(config | {"rope_scaling": linear}).ranks[0].resident - plain == 7 * 131072 * 256 * 2
+    by_kind = {"full_attention": linear, "sliding_attention": {"rope_type": "default"}}
+    assert weighed(config | {"rope_parameters": by_kind}).ranks[0].resident - plain == 7 * 131072 * 256 * 2
