@@ -99,6 +99,7 @@ class Outbox:
         for _ in range(TRIES):
             if doubtful and (found := await self._find(who, place, kind, since)):
                 return found
+            await self._store.still_held()
             metadata = {"event_type": METADATA, "event_payload": {"kind": kind}}
             try:
                 answer = await self._laid_out(

@@ -16,6 +16,7 @@ from bot.slack.installs import Identity
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
+from bot.store.errors import LostClaimError
 
 if TYPE_CHECKING:
     from bot.store.store import Delivery
@@ -97,6 +98,8 @@ class Workers:
         try:
             await self._work(arrival, attempt=delivery.attempts)
             await self._room.store.finish(delivery.id)
+        except LostClaimError as lost:
+            log.warning("left to another worker: %s", lost)
         except Exception as failed:
             await self._failed(delivery, arrival, failed)
         finally:
@@ -129,6 +132,8 @@ class Workers:
             await asyncio.sleep(self._lease / 3)
             try:
                 await self._room.store.renew(delivery, self._lease)
+            except LostClaimError:
+                return
             except Exception:
                 log.warning("the claim on delivery %s could not be renewed", delivery, exc_info=True)
 

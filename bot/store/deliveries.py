@@ -1,16 +1,20 @@
 """Deliveries: what a chat sent, stored before it is acknowledged, worked once, in order within a thread."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select, text, update
 
+from bot.store.errors import LostClaimError
 from bot.store.numbers import clock, label, number_of
 from bot.store.packed import plain
 from bot.store.tables import deliveries, replies
 from bot.store.upsert import upsert
 
 _SECOND = 1_000_000
+HELD: ContextVar[tuple[int, int] | None] = ContextVar("held", default=None)
+"""(id, attempts) of the delivery that the running task has claimed: a process that was asleep too long must not write beside its heir."""
 
 # Oldest first; a thread's next one waits while an earlier one is not done, also while that one waits for its next try.
 _NEXT = """
@@ -63,6 +67,14 @@ def claim(connection: Connection, worker: str, lease_seconds: float) -> Delivery
     taken = {"state": "working", "worker": worker, "lease_until": now + int(lease_seconds * _SECOND), "attempts": deliveries.c.attempts + 1}
     row = connection.execute(update(deliveries).where(deliveries.c.key == key).values(**taken).returning(deliveries)).mappings().one()
     return _delivery(row)
+
+
+def must_be_held(connection: Connection, held: tuple[int, int]) -> None:
+    """Inside the transaction of a write: the claim is still the caller's, and stays so until the end of it. Else LostClaimError."""
+    c = deliveries.c
+    mine = select(c.key).where(c.key == held[0], c.attempts == held[1], c.state == "working").with_for_update()
+    if connection.execute(mine).first() is None:
+        raise LostClaimError(f"delivery {held[0]}, try {held[1]}, is in other hands")
 
 
 def renew(connection: Connection, delivery: int, lease_seconds: float) -> bool:

@@ -5,6 +5,13 @@ class StoreError(Exception):
     """The world failed, not the caller. The message can be shown to a person; it holds no text of anyone's log and no password."""
 
 
+class LostClaimError(Exception):
+    """The delivery that this task works was claimed by another, since its lease had run out: nothing that it still writes may count.
+
+    No StoreError: nobody is to be told, the other one answers.
+    """
+
+
 class UnknownIncidentError(StoreError):
     """No incident of that id in that team."""
 

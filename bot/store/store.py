@@ -10,7 +10,7 @@ from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
 from bot.store import deliveries, dump, erasure, incidents, index, installs, search, similar, stats, taken
 from bot.store.deliveries import Delivery, OwnReply
 from bot.store.engine import Database, revision
-from bot.store.errors import StoreError, UnknownIncidentError
+from bot.store.errors import LostClaimError, StoreError, UnknownIncidentError
 from bot.store.numbers import micros, number_of
 from bot.store.query import Query
 from bot.store.search import Found
@@ -233,8 +233,19 @@ class Store:
         return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise)
 
     async def claim(self, worker: str, lease_seconds: float) -> Delivery | None:
-        """The oldest delivery whose thread has none before it, for this worker until the lease runs out."""
-        return await self._write(deliveries.claim, worker, lease_seconds)
+        """The oldest delivery whose thread has none before it, for this worker until the lease runs out.
+
+        Until it is finished or failed, every write of the calling task raises LostClaimError once another worker has claimed it.
+        """
+        deliveries.HELD.set(None)
+        found = await self._write(deliveries.claim, worker, lease_seconds)
+        deliveries.HELD.set((found.id, found.attempts) if found else None)
+        return found
+
+    async def still_held(self) -> None:
+        """Before something that cannot be taken back: LostClaimError when another worker has claimed what this task works."""
+        if deliveries.HELD.get() is not None:
+            await self._write(lambda connection: None)
 
     async def renew(self, delivery: int, lease_seconds: float = 60) -> bool:
         """The lease counts from now again; False when the delivery is no longer in work."""
@@ -242,11 +253,15 @@ class Store:
 
     async def finish(self, delivery: int) -> bool:
         """The delivery is done."""
-        return await self._write(deliveries.finish, delivery)
+        done = await self._write(deliveries.finish, delivery)
+        deliveries.HELD.set(None)
+        return done
 
     async def fail(self, delivery: int, error: str, retry_after: float | None) -> bool:
         """The delivery is tried again after so many seconds; with None it is given up."""
-        return await self._write(deliveries.fail, delivery, error, retry_after)
+        noted = await self._write(deliveries.fail, delivery, error, retry_after)
+        deliveries.HELD.set(None)
+        return noted
 
     async def backlog(self) -> dict[str, Any]:
         """waiting, working, failed (counts) and oldest_seconds."""
@@ -311,6 +326,8 @@ class Store:
         async with self._database.write() as connection:
             if self._database.sqlite:  # the turn that this one follows may have come by the short way
                 await connection.run_sync(taken.take_in)
+            if (held := deliveries.HELD.get()) is not None:
+                await connection.run_sync(deliveries.must_be_held, held)
             return await connection.run_sync(work, *given, **named)
 
     async def _take_in(self) -> None:
@@ -324,4 +341,4 @@ class Store:
                 await connection.run_sync(taken.take_in)
 
 
-__all__ = ["Delivery", "Found", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]
+__all__ = ["Delivery", "Found", "LostClaimError", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]
