@@ -52,3 +52,12 @@ def test_layers_with_heads_of_their_own_are_weighed_one_by_one() -> None:
     }  # fmt: skip
     alike, apart = weights(config), weights({**config, "num_attention_heads_per_layer": [48, 64]})
     assert apart - alike == 2 * 16 * 128 * 2048 * 2  # sixteen heads more in queries and output, two bytes each
+
+
+@pytest.mark.parametrize("name", ["Zamba2-7B", "Llama-3.2-11B-Vision", "bart-large"])
+def test_a_class_without_pipeline_parallelism_is_refused_on_two_stages(name: str) -> None:
+    config = next(model["config"] for model in MODELS if model["model"] == name)
+    question = json.dumps({"id": 1, "config": config, "gpu": "B200", "pipeline_parallel_size": 2})
+    (told,) = size_batch(load_sizing(), [question])
+    assert told["refused_by"] == "engine"
+    assert "does not support pipeline parallelism; pipeline parallel size 2 must be 1" in told["error"]
