@@ -197,11 +197,19 @@ def verdict(told: Answer) -> tuple[bool | None, str]:
     if whole.concurrency is None:
         return True, "this model keeps no KV cache, so its pool cannot be too small"
     pool = told.ranks[whole.limiting_rank or 0].kv_pool or 0
+    if told.asked.settings.blocks_override is not None:
+        return whole.fits, _overridden(whole, need, length)
     if not whole.fits:
         short = f"one request of {length:,} tokens needs {gb(need)} a rank, and the pool of rank {whole.limiting_rank} has {gb(pool)}"
         return False, short + _unsure(told, need, fits=False)
     held = f"the pool of rank {whole.limiting_rank} has {gb(pool)}, room for {whole.concurrency:.2f} requests of {length:,} tokens"
     return True, held + _unsure(told, need, fits=True)
+
+
+def _overridden(whole: KvPlan, need: int, length: int) -> str:
+    """How many blocks were asked for decides, whatever memory there is."""
+    held = f"the {whole.num_blocks or 0:,} blocks asked for hold {whole.concurrency or 0:.2f} requests of {length:,} tokens"
+    return held if whole.fits else f"{held}; one such request needs {gb(need)} a rank"
 
 
 def _unsure(told: Answer, need: int, *, fits: bool) -> str:

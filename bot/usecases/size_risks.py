@@ -19,6 +19,8 @@ def risks(asked: Asked, rank: RankBudget, other: Other) -> Iterator[str]:
             f"the start-up check will refuse utilization {asked.utilization:g}: at least {gib(before)} of the device is taken "
             f"before anything is loaded, and the budget leaves {gib(max(0, spare))}"
         )
+    if rank.outside is not None and rank.outside < 0 and other.estimated:
+        yield f"the pool that was asked for leaves {gib(-rank.outside)} too little for what else is estimated to be needed"
     loading = _low(other, "weights while loading")
     if loading and rank.weights is not None and rank.weights + loading <= rank.total < rank.weights + loading + before:
         yield (

@@ -214,3 +214,19 @@ def test_kernels_that_repack_a_quantized_checkpoint_are_counted() -> None:
     terms = {term["name"]: term for term in ask("gpt-oss-120b", gpu="H100", engine_version="0.11.0")["terms"]}
     assert terms["repacked weights"]["range"][0] > 3 * GIB
     assert "repacked weights" not in {term["name"] for term in ask("gpt-oss-120b", gpu="H100", weights_bytes=66 * GIB)["terms"]}
+
+
+def test_blocks_that_were_asked_for_decide_whatever_the_pool_has() -> None:
+    told = ask("llama-3.1-8b", gpu="H100", num_gpu_blocks_override=1000, max_model_len=131072)
+    assert (told["fits"], told["why"]) == (
+        False,
+        "the 1,000 blocks asked for hold 0.12 requests of 131,072 tokens; one such request needs 17.18 GB a rank",
+    )
+    assert ask("llama-3.1-8b", gpu="H100", num_gpu_blocks_override=1000, max_model_len=8192)["fits"] is True
+
+
+def test_a_pool_that_leaves_nothing_for_the_rest_is_a_risk() -> None:
+    told = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=4, kv_cache_memory_bytes=48_000_000_000)
+    assert told["fits"] is True
+    assert told["ranks"][0]["outside_budget_bytes"] < 0
+    assert any("too little for what else is estimated" in risk for risk in told["risks"])
