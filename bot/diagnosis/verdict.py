@@ -1,5 +1,6 @@
 """How sure: certain, likely or open; and when the evidence speaks of no shortage at all."""
 
+import re
 from collections.abc import Sequence
 
 from bot.diagnosis.phase import PhaseFinding
@@ -7,6 +8,9 @@ from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Proof, Verdict
 
 _LATE = {"serving", "warmup"}
+_SAID_BY_A_PROGRAM = re.compile(
+    r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
+)
 _OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
@@ -54,7 +58,9 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
     fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
     if fact is None:
         return None
-    return _finding(fact.id, fact.source, fact.line, fact.text, "strong" if fact.kinds & {"peer", "mig", "slots"} else "decisive")
+    told = not fact.speaker.label and not _SAID_BY_A_PROGRAM.search(fact.text)  # people quote such sentences too
+    weight = "strong" if told or fact.kinds & {"peer", "mig", "slots"} else "decisive"
+    return _finding(fact.id, fact.source, fact.line, fact.text, weight)
 
 
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
