@@ -18,6 +18,7 @@ from tests.slack.material import NO_RANK
 from tests.slack.world import World
 
 ROOT = Path(__file__).parents[2]
+AHEAD = 2
 RETRIES = (0.05, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before each; Slack itself gives 0, 60 and 300
 
 
@@ -80,11 +81,18 @@ class Fleet:
     # What the people see and do
 
     async def talk(self, threads: int, each: int) -> dict[str, list[str]]:
-        """In every thread at once: a paste without its rank, then `each - 1` answers. The timestamps of each thread, in their order."""
+        """In every thread at once: a paste without its rank, then `each - 1` answers. The timestamps of each thread, in their order.
+
+        People keep talking while the bots work: nobody is further ahead than a few messages, so that a kill meets both.
+        """
+        spoken_so_far = count(1)
 
         async def one() -> list[str]:
             said = [await self.world.ann.mention(self.world.channel, NO_RANK)]
             for number in range(1, each):
+                ahead = next(spoken_so_far) - AHEAD * threads
+                while self.worked() < ahead:  # noqa: ASYNC110  # what happens is in other processes
+                    await asyncio.sleep(0.05)
                 said.append(await self.world.bob.say(self.world.channel, f"rank {number}", thread=said[0]))
             return said
 
