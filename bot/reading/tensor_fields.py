@@ -8,7 +8,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num", "num_query_groups",
-                 "attn_config.kv_n_heads"),
+                 "num_attention_groups", "attn_config.kv_n_heads"),
     "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
     "intermediate": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "hidden_dim",
                      "ffn_config.ffn_hidden_size"),

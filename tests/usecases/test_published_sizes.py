@@ -61,3 +61,18 @@ def test_a_class_without_pipeline_parallelism_is_refused_on_two_stages(name: str
     (told,) = size_batch(load_sizing(), [question])
     assert told["refused_by"] == "engine"
     assert "does not support pipeline parallelism; pipeline parallel size 2 must be 1" in told["error"]
+
+
+def test_mellums_windows_and_step_1s_slopes_are_read() -> None:
+    small = {"hidden_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 16, "vocab_size": 1024, "max_position_embeddings": 32768}
+    mellum = small | {
+        "architectures": ["MellumForCausalLM"], "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 8192, "sliding_window": 1024,
+        "layer_types": ["sliding_attention"] * 3 + ["full_attention"], "num_experts": 8, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 512, "mlp_layer_types": ["dense"] + ["sparse"] * 3,
+    }  # fmt: skip
+    question = {"config": mellum, "gpu": "H100", "engine_version": "0.33.0"}
+    assert answer(load_sizing(), question).plan.bytes_per_token[0] == 2 * 4 * 128 * 2  # one layer of four keeps every token
+    step = small | {"architectures": ["Step1ForCausalLM"], "num_attention_groups": 2, "intermediate_size": 4096}
+    assert answer(load_sizing(), {**question, "config": step}).plan.bytes_per_token[0] == 4 * 2 * 2 * 128 * 2
+    attention = 2048 * (16 + 2 * 2) * 128 + 2048 * 2048
+    assert weights(step) == 2 * (4 * (attention + 3 * 2048 * 4096 + 2 * 2048) + 1024 * 2048 + 2048)
