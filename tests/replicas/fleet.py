@@ -74,6 +74,15 @@ class Fleet:
         await life.wait()
         life._transport.close()  # type: ignore[attr-defined]
 
+    async def sleep(self, port: int, seconds: float) -> None:
+        """SIGSTOP, and on again: the process does not know that time has passed, and its leases (one second) have run out."""
+        self._lives[port].send_signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        self._lives[port].send_signal(signal.SIGCONT)
+
+    def log(self, port: int) -> str:
+        return (self.world.folder / f"replica-{port}.log").read_text(encoding="utf-8")
+
     async def end(self) -> None:
         for port in list(self._lives):
             await self.kill(port)

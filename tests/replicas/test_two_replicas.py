@@ -34,6 +34,20 @@ async def test_a_hundred_deliveries_and_one_replica_killed_in_the_middle(postgre
         await killed_in_the_middle(bots, 100, 60)
 
 
+@pytest.mark.postgres
+async def test_a_replica_that_slept_past_its_leases_doubles_nothing_when_it_wakes(postgres_url: str, tmp_path: Path) -> None:
+    async with fleet("http", postgres_url, tmp_path, 2) as bots:
+        first, _ = bots.slack.ports
+        talking = asyncio.create_task(bots.talk(THREADS, 6))
+        for part in (1, 2, 3):
+            await bots.until(lambda part=part: bots.worked() >= THREADS * part, 60)
+            await bots.sleep(first, 1.5)
+        threads = await asyncio.wait_for(talking, 60)
+        await bots.quiet(60)
+        await bots.nothing_lost_doubled_or_out_of_order(threads)
+        assert "left to another worker" in bots.log(first), "no lease ran out: this has shown nothing"
+
+
 @pytest.mark.bench
 @pytest.mark.postgres
 @pytest.mark.parametrize("transport", ["http", "socket"])
