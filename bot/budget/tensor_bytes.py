@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import gcd
 
 from bot.budget.quantization import Quantization, Storage
-from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Plain, Stretch, Table, TensorGrid, Unplaceable
+from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Plain, Table, TensorGrid, Unplaceable
 
 
 def padded_rows(rows: int, multiple: int) -> int:
@@ -155,17 +155,19 @@ class Scale:
         total = sum(self.layer(i, rank) for i in layers)
         for stretch in self.tensors.stretches:
             if self.stands(stretch.where, stage):
-                tp = self.tower_ranks(stretch) if stretch.encoder else self.tp
-                total += sum(self.module(m, "", tp, rank) for m in stretch.modules)
+                one = self.tower_module if stretch.encoder else self.stretch_module
+                total += sum(one(module, rank) for module in stretch.modules)
         return total
 
-    def tower_ranks(self, stretch: Stretch) -> int:
-        """Ranks that share a tower: one when it is copied, as asked or because its heads cannot be dealt."""
+    def stretch_module(self, module: Module, rank: int) -> int:
+        """A module outside the layers, on one rank."""
+        return self.module(module, "", self.tp, rank)
+
+    def tower_module(self, module: Module, rank: int) -> int:
+        """A tower's module: copied to every rank where that is asked for, or where it cannot be dealt evenly (InternViT's 25 heads)."""
         if self.grid.encoder_data:
-            return 1
+            return self.module(module, "", 1, rank)
         try:
-            for module in stretch.modules:
-                self.module(module, "", self.tp, 0)
+            return self.module(module, "", self.tp, rank)
         except Unplaceable:
-            return 1
-        return self.tp
+            return self.module(module, "", 1, rank)

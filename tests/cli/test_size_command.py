@@ -89,8 +89,12 @@ def test_the_article_by_flags_gives_its_pool_to_the_byte(capsys: pytest.CaptureF
     assert [rank[name] for name in ("budget_bytes", "weights_bytes", "kv_pool_bytes", "outside_budget_bytes")] == [
         73_600_000_000, 17_500_000_000, 46_100_000_000, 6_400_000_000,
     ]  # fmt: skip
-    assert document["kv"]["request_bytes"] == 10_737_418_240
-    assert document["kv"]["full_requests"] == 4
+    assert {name: document["kv"][name] for name in ("bytes_per_token", "request_bytes", "max_concurrency", "full_requests")} == {
+        "bytes_per_token": 81_920, "request_bytes": 10_737_418_240, "max_concurrency": 4.293, "full_requests": 4,
+    }  # fmt: skip
+    assert (document["fits"], len(document["ranks"]), document["range"]) == (True, 4, None)
+    assert document["assumptions"] == ["weights split evenly over 4 ranks"]
+    assert [(term["name"], term["bytes"], term["basis"]) for term in document["terms"]] == [("other", 10_000_000_000, "given")]
     assert document["demand"] == {
         "requests": 256, "bytes_per_rank": 256 * 10_737_418_240, "bytes_all_ranks": 4 * 256 * 10_737_418_240, "reserved_at_startup": False,
     }  # fmt: skip

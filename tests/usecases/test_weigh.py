@@ -323,3 +323,16 @@ def test_only_gemma_3s_layers_without_a_window_have_a_stretched_table() -> None:
     assert weighed(config | {"rope_scaling": linear}).ranks[0].resident - plain == 7 * 131072 * 256 * 2
     by_kind = {"full_attention": linear, "sliding_attention": {"rope_type": "default"}}
     assert weighed(config | {"rope_parameters": by_kind}).ranks[0].resident - plain == 7 * 131072 * 256 * 2
+
+
+def test_a_tower_whose_heads_cannot_be_dealt_has_its_attention_copied_and_its_feed_forward_dealt() -> None:
+    text = {
+        "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 2,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 1024, "max_position_embeddings": 1024,
+    }  # fmt: skip
+    vision = {"hidden_size": 3200, "intermediate_size": 12800, "num_hidden_layers": 45, "patch_size": 14, "image_size": 448}
+    config = {"architectures": ["InternVLChatModel"], "model_type": "internvl_chat", "llm_config": text}
+    odd = weighed(config | {"vision_config": vision | {"num_attention_heads": 25}}, 2).ranks[0].resident
+    even = weighed(config | {"vision_config": vision | {"num_attention_heads": 20}}, 2).ranks[0].resident
+    matrices, biases = 4 * 3200 * 3200, 3 * 3200
+    assert odd - even == pytest.approx(45 * (matrices + biases), rel=1e-3)  # two bytes each, of which the other rank would have half
