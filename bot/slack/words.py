@@ -14,6 +14,13 @@ _SHORT_OF_MEMORY = re.compile(
     r"NCCL WARN.*memory|No available Mamba|HIP out of memory|Tried to allocate|does not fit in (?:GPU )?memory",
     re.IGNORECASE,
 )
+# Each phrase above holds one of these. A large text is looked through for them first: a pattern of many choices takes seconds for 20 MB.
+_TELLING = (
+    "outofmemory", "out of memory", "oom", "no available", "free memory on device", "less than desired", "is larger than the",
+    "to serve at least", "cublas_status", "cumem", "memory allocation of", "cannot allocate", "no space left", "/dev/shm", " 137",
+    "killed", "nccl warn", "tried to allocate", "does not fit",
+)  # fmt: skip
+_PIECE = 500_000  # characters looked through at once, so that other threads get their turn
 _LOGGED = re.compile(
     r"Traceback \(most recent call last\)|\b(?:ERROR|WARNING|INFO)\b.*\d\d:\d\d|File \".*\", line \d+|--[a-z][a-z-]+[ =]\S+|\bvllm\b",
     re.IGNORECASE,
@@ -79,7 +86,28 @@ def incident(text: str) -> str | None:
 
 def short_of_memory(text: str) -> bool:
     """Does it speak of running out of memory?"""
-    return _SHORT_OF_MEMORY.search(text) is not None
+    if len(text) < _PIECE:
+        return _speaks_of_it(text) if len(text) > LONG else _SHORT_OF_MEMORY.search(text) is not None
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE) + 1 or len(text)
+        if _speaks_of_it(text[start:end]):
+            return True
+        start = end
+    return False
+
+
+def _speaks_of_it(text: str) -> bool:
+    """The same, asked only of the lines in which a telling word stands."""
+    small = text.lower()
+    for telling in _TELLING:
+        at = small.find(telling)
+        while at >= 0:
+            end = small.find("\n", at) + 1 or len(small)
+            if _SHORT_OF_MEMORY.search(small, small.rfind("\n", 0, at) + 1, end):
+                return True
+            at = small.find(telling, end)
+    return False
 
 
 def is_evidence(text: str) -> bool:

@@ -27,7 +27,11 @@ _PRAGMAS = (
     "PRAGMA temp_store=MEMORY",
 )
 # A plan must know the words it is made for, and none of these queries runs long enough to be worth compiling.
-_POSTGRES = {"plan_cache_mode": "force_custom_plan", "jit": "off"}
+_POSTGRES = {
+    "plan_cache_mode": "force_custom_plan",
+    "jit": "off",
+    "idle_in_transaction_session_timeout": "60000",  # ms; a replica whose machine is gone must not keep its locks until TCP notices
+}
 _DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")
 
 

@@ -1,5 +1,7 @@
 """A channel where a member switched the bot on: only what shows that memory ran out is answered."""
 
+import asyncio
+
 from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
@@ -21,7 +23,8 @@ async def work(room: Room, job: Job) -> None:
     if body["bot"] and await incident_of(room, job, place) is not None and not job.again:
         return
     gathered = await room.intake.gather(job.who, body)
-    if not any(short_of_memory(c.text or "") for c in gathered.contributions):
+    # Beside the event loop: a file may have 20 MB.
+    if not await asyncio.to_thread(lambda: any(short_of_memory(c.text or "") for c in gathered.contributions)):
         return
     await eyes_on(room, job)
     try:
