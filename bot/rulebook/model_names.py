@@ -25,8 +25,15 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     config: str
 
 
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    endings: list[str]
+    says: str
+    config: str
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: list[_Row]
+    stored: list[_Stored] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ class NamedModel:
 class ModelNames:
     """All named models, looked up by any spelling."""
 
-    def __init__(self, rows: Iterable[_Row]) -> None:
+    def __init__(self, rows: Iterable[_Row], stored: Iterable[_Stored] = ()) -> None:
+        self._stored = {ending: one for one in stored for ending in one.endings}
         self._by_key: dict[str, NamedModel] = {}
         self.spellings: dict[str, str] = {}
         for row in rows:
@@ -56,8 +64,26 @@ class ModelNames:
                 self.spellings.setdefault(_key(name), name)
 
     def find(self, name: str) -> NamedModel | None:
-        """The model of that name: its hub id, with or without the owner, or a short name; None when there is none."""
-        return self._by_key.get(_key(name)) or self._by_key.get(_key(_ENDINGS.sub("", name.lower())))
+        """The model of that name: its hub id, with or without the owner, or a short name; None when there is none.
+
+        A known name with the ending of a quantized checkpoint (`-awq`) is that model with the usual settings of such checkpoints.
+        """
+        return self._by_key.get(_key(name)) or self._by_key.get(_key(_ENDINGS.sub("", name.lower()))) or self._ended(name)
+
+    def stored_as(self, model: NamedModel, ending: str, name: str = "") -> NamedModel | None:
+        """A checkpoint of a model that is stored as an ending says, under a name of its own; None for no such ending, or one quantized."""
+        stored = self._stored.get(ending.lower())
+        if stored is None or "quantization_config" in model.config:
+            return None
+        config = json.dumps({**model.config, "quantization_config": json.loads(stored.config)})
+        return NamedModel(name or model.id, f"{model.source}; its weights as usual for {stored.says}", config)
+
+    def _ended(self, name: str) -> NamedModel | None:
+        for ending in sorted(self._stored, key=len, reverse=True):
+            if name.lower().endswith(("-" + ending, "_" + ending, "." + ending)):
+                plain = self.find(name[: -len(ending) - 1])
+                return plain and self.stored_as(plain, ending, name)
+        return None
 
     def nearest(self, name: str, cutoff: float = 0.72) -> str | None:
         """The known name that a mistyped one resembles most; None when none does. The figures in it (7b, 3.1) must be the same."""
@@ -80,10 +106,11 @@ def load_model_names(folder: Path | None = None) -> ModelNames:
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise RulebookError([f"{FILE}: {error}"]) from error
     problems = [f"{FILE}: [[model]] {row.id}: {problem}" for row in file.model if (problem := _problem(row))]
+    problems += [f"{FILE}: [[stored]] {one.endings}: {problem}" for one in file.stored if (problem := _broken(one.config))]
     problems += _taken(file.model)
     if problems:
         raise RulebookError(problems)
-    return ModelNames(file.model)
+    return ModelNames(file.model, file.stored)
 
 
 def _problem(row: _Row) -> str | None:
@@ -92,6 +119,13 @@ def _problem(row: _Row) -> str | None:
     except ValueError as error:
         return f"config is not JSON: {error}"
     return None if isinstance(config, dict) and config.get("architectures") else "config names no architectures"
+
+
+def _broken(config: str) -> str | None:
+    try:
+        return None if "quant_method" in json.loads(config) else "config names no quant_method"
+    except ValueError as error:
+        return f"config is not JSON: {error}"
 
 
 def _taken(rows: Iterable[_Row]) -> list[str]:

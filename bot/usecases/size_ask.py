@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.tensors import Checkpoint
 from bot.hub.error import HubError
+from bot.reading.stored_formats import ONLINE
 from bot.rulebook.model_names import NamedModel, load_model_names
 from bot.settings import Settings, data_folder
 from bot.usecases.desk import Desk, Viewer
@@ -88,6 +89,11 @@ def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = F
 
 
 def _from_rulebook(question: Mapping[str, Any], named: NamedModel) -> dict[str, Any]:
+    """With a quantization that cannot be made while loading, the model is taken as a checkpoint that is stored so."""
+    asked = str(question.get("quantization") or "")
+    stored = None if asked in ONLINE else load_model_names().stored_as(named, asked)
+    if stored is not None:
+        question, named = {name: value for name, value in question.items() if name != "quantization"}, stored
     said = f"the model is {named.id} as the rulebook knows it ({named.source})"
     return {**question, "model": named.id, "config": named.config, "assumed": [*question.get("assumed", ()), said]}
 

@@ -16,7 +16,7 @@ _FILLERS = frozenset([
     "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "many", "max",
     "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
     "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
-    "using", "vllm", "vram", "we", "what", "when", "will", "with", "without", "would", "you",
+    "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with", "without", "would", "you",
 ])  # fmt: skip
 _QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
 _KV_WORD = r"kv(?:[ -]?cache)?"

@@ -271,3 +271,11 @@ def test_weights_that_do_not_fit_while_they_are_converted_do_not_fit(capsys: pyt
     assert "while weights are loaded" not in since["why"]
     (loading,) = [term for term in since["terms"] if term["name"] == "weights while loading"]
     assert 0 < loading["bytes"] < 3 * 10**9
+
+
+def test_a_quantization_that_cannot_be_made_while_loading_means_a_checkpoint_stored_so(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answered(capsys, "llama-3.3-70b", "awq", "on", "2xL40S", "8k")
+    assert document["fits"] is True
+    assert document["ranks"][0]["weights_bytes"] == pytest.approx(19.9e9, rel=0.01)
+    assert "--quantization" not in document["command"]
+    assert "its weights as usual for AWQ: 4 bits, groups of 128" in document["assumptions"][0]

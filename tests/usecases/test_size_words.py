@@ -156,3 +156,30 @@ def test_a_names_file_with_a_clash_or_a_broken_config_is_refused(tmp_path) -> No
         load_model_names(tmp_path)
     assert len(broken.value.problems) == 3
     assert "the name 'Small' is taken by a/one" in str(broken.value)
+
+
+def test_an_ending_that_nobody_uses_makes_no_checkpoint() -> None:
+    assert load_model_names().find("qwen2.5-72b-instruct-zip") is None
+    assert load_model_names().find("nobody-awq") is None
+    quantized = load_model_names().find("qwen3-32b-fp8")
+    assert quantized is not None
+    assert load_model_names().stored_as(quantized, "awq") is None  # what is quantized already is not quantized again
+
+
+@pytest.mark.parametrize(("name", "method"), [
+    ("qwen2.5-72b-instruct-awq", "awq"), ("Qwen/Qwen2.5-32B-Instruct-GPTQ-Int4", "gptq"), ("llama-3.1-405b-fp8", "compressed-tensors"),
+    ("qwen3-14b.w4a16", "compressed-tensors"),
+])  # fmt: skip
+def test_a_known_name_with_the_ending_of_a_quantized_checkpoint_is_that_checkpoint(name: str, method: str) -> None:
+    found = load_model_names().find(name)
+    assert found is not None
+    assert (found.id, found.config["quantization_config"]["quant_method"]) == (name, method)
+    assert "its weights as usual for" in found.source
+    assert ask(f"{name} on H100")["model"] == name
+
+
+def test_a_broken_ending_is_reported_with_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    row = '[[model]]\nid = "a/b"\nnames = []\nsource = "s"\nconfig = \'{"architectures": ["A"]}\'\n'
+    (tmp_path / "model-names.toml").write_text(row + '[[stored]]\nendings = ["x"]\nsays = "X"\nconfig = \'{}\'\n')
+    with pytest.raises(RulebookError, match=r"model-names.toml: \[\[stored\]\] \['x'\]: config names no quant_method"):
+        load_model_names(tmp_path)
