@@ -51,7 +51,10 @@ def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[S
     header: Head | None = None
     for shipped, text, head in records:
         if not head.bare:
-            header = head if "Traceback (most recent call last)" in text else None
+            goes_on = "Traceback (most recent call last)" in text or (head.level == "E" and "rank" in head.speaker.parts)
+            header = head if goes_on else None
+        elif header is not None and header.level == "E" and not text.strip():
+            pass  # TensorRT-LLM parts the paragraphs of one message with empty lines
         elif header is not None and text.strip() and head.speaker.group == header.speaker.group:
             head = replace(UNSIGNED, speaker=header.speaker)
             header = None if _EXCEPTION.match(text) else header

@@ -90,6 +90,8 @@ def _deployment(
         for name in ("max_model_len", "max_num_seqs"):
             if name in fact.fields and name not in arguments and name not in tried:
                 arguments[name] = Known(fact.fields[name], "log", fact.source, fact.line)
+    if (length := arguments.get("max_seq_len_trt")) is not None:
+        arguments.setdefault("max_model_len", length)
     gpu, count, host, launcher = read_inventory(lines, facts)
     model = arguments.pop("model", None)
     return Deployment(

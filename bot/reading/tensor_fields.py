@@ -92,7 +92,7 @@ class Fields:
     def find(self, word: str, default: int | None = None) -> int:
         """A number by our word; MissingField when the file has none of its names and there is no default."""
         for key in NAMES[word]:
-            value = self.raw(key) if "." in key else self.text.get(key)
+            value = _alike(self.raw(key) if "." in key else self.text.get(key))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return int(value)
         for key in (*NAMES[word], word):
@@ -110,6 +110,11 @@ class Fields:
             found = self.raw(str(value["key"]), value.get("default", default))
             return value["map"].get(str(found).lower(), found) if "map" in value else found
         return value
+
+
+def _alike(value: Any) -> Any:
+    """The one figure of a list that gives every layer the same; anything else as it is."""
+    return value[0] if isinstance(value, list) and value and all(one == value[0] for one in value) else value
 
 
 def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:

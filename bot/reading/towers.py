@@ -7,7 +7,7 @@ from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.towers_audio import qwen_audio, whisper_encoder
-from bot.reading.towers_other import mllama_vision, picture_codebook, resampler, text_encoder
+from bot.reading.towers_other import gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
 from bot.reading.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
 
 
@@ -135,6 +135,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "qwen-audio": qwen_audio,
     "glm-vision": glm_vision,
     "mllama-vision": mllama_vision,
+    "gemma3n-towers": gemma3n_towers,
     "resampler": resampler,
     "text-encoder": text_encoder,
     "picture-codebook": picture_codebook,

@@ -1,6 +1,6 @@
 """What else may stand in front of a language model: Llama 3.2's tower, MiniCPM's resampler, BART's encoder, Chameleon's codebook."""
 
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, blocks, full, patches
 
@@ -48,3 +48,17 @@ def picture_codebook(f: Fields) -> Modules:
     v = Sizes(f, "vq_config")
     width, entries = int(v("embed_dim", default=256)), int(v("num_embeddings", default=8192))
     return [vector(entries * width + 2 * width * width + 40_000_000)]
+
+
+MOBILENET_V5 = 294_000_000
+"""Parameters of the picture tower of Gemma 3n, which its config.json only names."""
+
+
+def gemma3n_towers(f: Fields) -> Modules:
+    """Gemma 3n's MobileNet and its conformer for sound, with their embedders. Source: transformers models/gemma3n."""
+    sound, picture, text = Sizes(f, "audio_config"), Sizes(f, "vision_config"), f.find("hidden")
+    wide, seen = int(sound("hidden_size", default=1536)), int(picture("hidden_size", default=2048))
+    feeds, attention, convolution = 2 * 2 * wide * 4 * wide, 5 * wide * wide, 3 * wide * wide
+    layers = plausible_layers(int(sound("conf_num_hidden_layers", default=12)), "layers in its tower")
+    embedders = 128 * (wide + seen) + (wide + seen) * text
+    return [vector(layers * (feeds + attention + convolution) + MOBILENET_V5 + embedders)]
