@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from bot.budget.kv import ceil_div
 from bot.domain.shape import Heads, Latent, Mamba1, Mamba2, ModelShape
 from bot.usecases.size_question import Asked
-from bot.usecases.size_values import Refused
+from bot.usecases.size_values import Refused, flag
 
 
 def refuse(asked: Asked) -> None:
@@ -28,6 +28,7 @@ def _refusals(asked: Asked) -> Iterable[str]:
         yield f"{len(shape.layers)} layers cannot be spread over {pp} pipeline stages"
     yield from _context_refusals(asked)
     yield from _length_refusals(asked)
+    yield from _batch_refusals(asked)
 
 
 def _cache_refusals(shape: ModelShape, tp: int) -> Iterable[str]:
@@ -61,3 +62,14 @@ def _length_refusals(asked: Asked) -> Iterable[str]:
     length, limit = asked.settings.max_model_len, asked.shape.max_positions
     if limit is not None and length > limit:
         yield f"max_model_len {length} is greater than the {limit} tokens that config.json allows"
+
+
+def _batch_refusals(asked: Asked) -> Iterable[str]:
+    """Source: vllm/config/scheduler.py verify_max_model_len, vllm/config/cache.py."""
+    tokens, length, block = asked.max_num_batched_tokens, asked.settings.max_model_len, asked.arguments.get("block_size")
+    if tokens < asked.max_num_seqs:
+        yield f"max_num_batched_tokens {tokens} is smaller than max_num_seqs {asked.max_num_seqs}"
+    if tokens < length and not flag(asked.arguments, "enable_chunked_prefill", True):
+        yield f"max_num_batched_tokens {tokens} is smaller than max_model_len {length}, and prompts are not read in chunks"
+    if block is not None and int(block) not in (1, 8) and int(block) % 16:
+        yield f"block_size {block} is not a multiple of 16"

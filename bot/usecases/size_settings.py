@@ -10,7 +10,7 @@ from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import GatedDelta, ModelShape
 from bot.rulebook.planning import Planning
-from bot.usecases.size_values import Refused, flag, integer, positive
+from bot.usecases.size_values import Refused, counted, flag, integer, positive
 
 AUTO_LENGTH = (-1, "-1", "auto")
 """Values of max_model_len that ask for the longest context that fits."""
@@ -49,16 +49,17 @@ def model_length(question: Mapping[str, Any], shape: ModelShape) -> int:
 def batch(question: Mapping[str, Any], engine: Engine, length: int) -> tuple[int, int]:
     """(tokens of one batch, requests at once). Source of the defaults: vllm/engine/arg_utils.py.
 
-    A whole prompt must fit when prompts are not read in chunks; a batch is never larger than all requests together.
+    A whole prompt must fit when prompts are not read in chunks; a batch is never larger than all requests together, and there are by
+    default no more requests than tokens of a batch.
     """
     usual = engine.planning.batch(engine.version, engine.device, engine.total)
-    requests = integer(question, "max_num_seqs") or usual.seqs
-    tokens = integer(question, "max_num_batched_tokens")
+    given, requests = counted(question, "max_num_seqs"), counted(question, "max_num_seqs") or usual.seqs
+    tokens = counted(question, "max_num_batched_tokens")
     if tokens is None:
         chunks = flag(question, "enable_chunked_prefill", not usual.whole or (usual.chunk > 0 and length > LONG_PROMPT))
         tokens = (usual.chunk or usual.tokens) if chunks else max(usual.tokens, length)
         tokens = min(tokens, requests * length)
-    return tokens, requests
+    return tokens, requests if given else min(requests, tokens)
 
 
 def cache_settings(

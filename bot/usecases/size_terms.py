@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from bot.domain.overheads import Estimate
 from bot.usecases.size_estimates import Measured, estimates, span
-from bot.usecases.size_question import Asked, integer
+from bot.usecases.size_question import Asked
+from bot.usecases.size_values import held_bytes
 from bot.usecases.size_weights import Held
 
 
@@ -37,7 +38,7 @@ class Other:
 
 def other_terms(asked: Asked, weights: Sequence[int] | None, measured: Measured | None = None) -> Other:
     """What the question gives (--other-bytes overrides every estimate), else estimates; nothing on a device whose memory is not known."""
-    given = integer(asked.arguments, "other_bytes")
+    given = held_bytes(asked.arguments, "other_bytes")
     if given is not None:
         return Other((Term("other", given, "given"),), (given, given, given), estimated=False)
     if asked.total is None:

@@ -24,12 +24,25 @@ def integer(question: Mapping[str, Any], name: str) -> int | None:
     return int(value) if isinstance(value, int | str) else int(figure)
 
 
-def positive(question: Mapping[str, Any], name: str) -> int:
-    """A count of at least 1, which is also its default."""
+def counted(question: Mapping[str, Any], name: str) -> int | None:
+    """A count of at least 1, None when it is not given."""
     value = integer(question, name)
     if value is not None and value < 1:
         raise Refused(f"{name} is {value}; it must be at least 1", by="engine")
-    return value or 1
+    return value
+
+
+def positive(question: Mapping[str, Any], name: str) -> int:
+    """A count of at least 1, which is also its default."""
+    return counted(question, name) or 1
+
+
+def held_bytes(question: Mapping[str, Any], name: str) -> int | None:
+    """Bytes that something holds: 0 or more, None when they are not given."""
+    value = integer(question, name)
+    if value is not None and value < 0:
+        raise Refused(f"{name} is {value}; it must be at least 0")
+    return value
 
 
 def share(question: Mapping[str, Any], name: str, default: float) -> float:

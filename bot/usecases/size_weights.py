@@ -9,7 +9,7 @@ from bot.reading.quantization_config import UnknownQuantization
 from bot.reading.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.size_question import Asked
-from bot.usecases.size_values import Refused, flag, integer, per_rank
+from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
 from bot.usecases.weigh import weigh
 
 
@@ -26,8 +26,10 @@ def weights_of(asked: Asked) -> Held:
     ranks = asked.grid.ranks
     given = per_rank(asked.arguments, "weights_bytes", ranks)
     if given is not None:
+        if min(given) < 0:
+            raise Refused(f"weights_bytes is {min(given)}; it must be at least 0")
         return Held(given)
-    whole = integer(asked.arguments, "checkpoint_bytes")
+    whole = held_bytes(asked.arguments, "checkpoint_bytes")
     if whole is not None:
         return Held([whole // ranks] * ranks, (f"weights split evenly over {ranks} ranks",))
     try:

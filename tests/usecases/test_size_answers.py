@@ -1,5 +1,6 @@
 """What a sizing answer adds to the plan: estimates with a range, ways to make it fit, versions and cards side by side."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bot.domain.size import GIB
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
 from bot.usecases.size import size, size_batch
-from bot.usecases.size_question import load_sizing
+from bot.usecases.size_question import load_sizing, read_question
 
 
 def question(model: str, **more: Any) -> dict[str, Any]:
@@ -230,3 +231,33 @@ def test_a_pool_that_leaves_nothing_for_the_rest_is_a_risk() -> None:
     assert told["fits"] is True
     assert told["ranks"][0]["outside_budget_bytes"] < 0
     assert any("too little for what else is estimated" in risk for risk in told["risks"])
+
+
+@pytest.mark.parametrize(("asked", "by", "said"), [
+    ({"max_num_seqs": 0}, "engine", "max_num_seqs is 0; it must be at least 1"),
+    ({"max_num_batched_tokens": 0}, "engine", "max_num_batched_tokens is 0; it must be at least 1"),
+    ({"max_num_seqs": 512, "max_num_batched_tokens": 256}, "engine", "max_num_batched_tokens 256 is smaller than max_num_seqs 512"),
+    ({"enable_chunked_prefill": False, "max_num_batched_tokens": 4096}, "engine",
+     "max_num_batched_tokens 4096 is smaller than max_model_len 8192, and prompts are not read in chunks"),
+    ({"block_size": 7}, "engine", "block_size 7 is not a multiple of 16"),
+    ({"other_bytes": -1}, "oombot", "other_bytes is -1; it must be at least 0"),
+    ({"weights_bytes": -1}, "oombot", "weights_bytes is -1; it must be at least 0"),
+])  # fmt: skip
+def test_a_number_that_cannot_be_is_refused_by_whom_it_would_be(asked: dict[str, Any], by: str, said: str) -> None:
+    line = json.dumps({"id": 1, **question("llama-3.1-8b", gpu="H100", max_model_len=8192), **asked})
+    assert list(size_batch(load_sizing(), [line])) == [{"id": 1, "error": said, "refused_by": by}]
+
+
+def test_no_more_requests_than_tokens_of_a_batch_by_default() -> None:
+    assert ask("llama-3.1-8b", gpu="H100", max_num_batched_tokens=512)["demand"]["requests"] == 512
+    assert ask("llama-3.1-8b", gpu="H100")["demand"]["requests"] == 1024
+
+
+@pytest.mark.parametrize(("version", "length", "more", "tokens"), [
+    ("0.7.3", 16384, {}, 16384), ("0.7.3", 1024, {}, 2048), ("0.7.3", 16384, {"enable_chunked_prefill": True}, 2048),
+    ("0.7.3", 65536, {}, 2048), ("0.6.4", 65536, {}, 512), ("0.5.2", 65536, {}, 65536), ("0.8.0", 65536, {}, 8192),
+    ("0.33.0", 65536, {"enable_chunked_prefill": False}, 65536),
+])  # fmt: skip
+def test_a_batch_is_as_long_as_the_version_makes_it(version: str, length: int, more: dict[str, Any], tokens: int) -> None:
+    asked = question("llama-3.1-8b", gpu="H100", engine_version=version, max_model_len=length, **more)
+    assert read_question(load_sizing(), asked).max_num_batched_tokens == tokens
