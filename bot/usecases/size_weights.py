@@ -53,6 +53,7 @@ def _from_config(asked: Asked) -> Weights:
         quantization=given.get("quantization"),
         hf_quant_config=given.get("hf_quant_config"),
         tensors=_headers(given.get("tensors")),
+        text_only=flag(given, "language_model_only", False),
     )
 
 

@@ -28,11 +28,13 @@ def weigh(
     quantization: str | None = None,
     hf_quant_config: Mapping[str, Any] | None = None,
     tensors: Mapping[str, StoredTensor] | None = None,
+    text_only: bool = False,
 ) -> Weights:
     """Bytes of every rank of one replica, in order pp × TP + tp, by what the engine's model classes create.
 
     `rules`: the loaded tables, or the folder rules/models. `gpu` as the engine or a log names it: it decides which kernels pad.
     `tensors`: the checkpoint's headers where they are at hand; they win, and answer alone for an architecture that no file knows.
+    `text_only`: towers are not made, as with --language-model-only (vLLM models/interfaces.py _mark_tower_model).
     Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
     lacks what decides), UnknownQuantization; Unplaceable where the engine itself refuses the grid.
     """
@@ -40,7 +42,7 @@ def weigh(
         raise Unplaceable(f"{grid.tp} × {grid.pp} ranks: a replica has between 1 and {MOST_RANKS:,}")
     tables = load_weights(rules) if isinstance(rules, Path) else rules
     try:
-        return _weighed(config, tables, grid, engine_version, gpu, dtype, quantization, hf_quant_config, tensors)
+        return _weighed(config, tables, grid, engine_version, gpu, dtype, quantization, hf_quant_config, tensors, text_only)
     except (UnknownWeights, MissingField, UnknownQuantization, Unplaceable):
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
@@ -58,6 +60,7 @@ def _weighed(
     quantization: str | None,
     hf_quant_config: Mapping[str, Any] | None,
     tensors: Mapping[str, StoredTensor] | None,
+    text_only: bool,
 ) -> Weights:
     try:
         table = tables.table(config, text_part(config), engine_version, gpu)
@@ -65,6 +68,6 @@ def _weighed(
         if not tensors or quantization:
             raise
         return weights_per_rank(named_tensors(config, tensors), Quantization("as stored"), grid)
-    model = read_tensors(config, table, dtype)
+    model = read_tensors(config, {**table, "towers": ()} if text_only else table, dtype)
     stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
     return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)

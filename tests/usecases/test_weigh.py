@@ -336,3 +336,8 @@ def test_a_tower_whose_heads_cannot_be_dealt_has_its_attention_copied_and_its_fe
     even = weighed(config | {"vision_config": vision | {"num_attention_heads": 20}}, 2).ranks[0].resident
     matrices, biases = 4 * 3200 * 3200, 3 * 3200
     assert odd - even == pytest.approx(45 * (matrices + biases), rel=1e-3)  # two bytes each, of which the other rank would have half
+
+
+def test_a_model_that_reads_text_only_has_no_tower() -> None:
+    whole, text = weighed(QWEN25_VL, 4).ranks[0].resident, weighed(QWEN25_VL, 4, text_only=True).ranks[0].resident
+    assert whole - text == pytest.approx(2 * 676e6 / 4, rel=0.05)  # a tower and merger of 676 M parameters, dealt to four ranks
