@@ -24,6 +24,14 @@ SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
 MOST_RANKS = 4096
 """More than any deployment has; a larger number is a slip, and a plan for each of its ranks would fill the memory."""
 
+NOT_COUNTED: Mapping[str, str] = {
+    "speculative_config": "a draft model's weights and cache come on top",
+    "enable_lora": "slots for adapters come on top of the weights",
+    "cpu_offload_gb": "that much of the weights stays in the host's memory",
+    "prefill_context_parallel_size": "the cache is planned without it",
+}
+"""Engine arguments that change what fits, and that the plan does not know."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizingRules:
@@ -124,7 +132,8 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
 
 
 def _assumptions(question: Mapping[str, Any], shape: ModelShape) -> tuple[str, ...]:
-    asked, assumed = str(question.get("kv_cache_dtype") or "auto"), tuple(question.get("assumed") or ())
+    left_out = [f"{name} is not counted: {what}" for name, what in NOT_COUNTED.items() if question.get(name)]
+    asked, assumed = str(question.get("kv_cache_dtype") or "auto"), (*(question.get("assumed") or ()), *left_out)
     if asked == "auto" and shape.kv_dtype:
         return (*assumed, f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that")
     return assumed

@@ -261,3 +261,12 @@ def test_no_more_requests_than_tokens_of_a_batch_by_default() -> None:
 def test_a_batch_is_as_long_as_the_version_makes_it(version: str, length: int, more: dict[str, Any], tokens: int) -> None:
     asked = question("llama-3.1-8b", gpu="H100", engine_version=version, max_model_len=length, **more)
     assert read_question(load_sizing(), asked).max_num_batched_tokens == tokens
+
+
+def test_what_the_plan_does_not_know_is_said() -> None:
+    told = ask("llama-3.1-8b", gpu="H100", speculative_config={"model": "a/draft"}, enable_lora=True)
+    assert told["assumptions"][:2] == [
+        "speculative_config is not counted: a draft model's weights and cache come on top",
+        "enable_lora is not counted: slots for adapters come on top of the weights",
+    ]
+    assert not any("is not counted" in said for said in ask("llama-3.1-8b", gpu="H100", enable_lora=False)["assumptions"])
