@@ -28,9 +28,9 @@ NOT_COUNTED: Mapping[str, str] = {
     "speculative_config": "a draft model's weights and cache come on top",
     "enable_lora": "slots for adapters come on top of the weights",
     "cpu_offload_gb": "that much of the weights stays in the host's memory",
-    "prefill_context_parallel_size": "the cache is planned without it",
 }
 """Engine arguments that change what fits, and that the plan does not know."""
+SWITCHED_OFF = (None, False, "false", 0, "0", {}, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
 
 
 def _assumptions(question: Mapping[str, Any], shape: ModelShape) -> tuple[str, ...]:
-    left_out = [f"{name} is not counted: {what}" for name, what in NOT_COUNTED.items() if question.get(name)]
+    left_out = [f"{name} is not counted: {what}" for name, what in NOT_COUNTED.items() if question.get(name) not in SWITCHED_OFF]
     asked, assumed = str(question.get("kv_cache_dtype") or "auto"), (*(question.get("assumed") or ()), *left_out)
     if asked == "auto" and shape.kv_dtype:
         return (*assumed, f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that")
