@@ -29,6 +29,7 @@ def diagnose(
     chosen, verdict = choose(scene, found)
     phase = chosen.phase if chosen is not None else "unknown"
     rule = chosen.rule if chosen is not None else None
+    evidence = scene.evidence
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
     budgets = ledger(book, scene)
     own = next((b for b in budgets if rank is not None and b.rank == rank.number), budgets[0] if budgets else None)
@@ -60,11 +61,25 @@ def diagnose(
 
 
 def _scene(evidence: Evidence) -> Scene:
+    evidence = _this_run(evidence)
     fact = first_error_fact(evidence)
     error = None if fact is None else as_first_error(fact, evidence)
     evidence = replace(evidence, facts=tuple(current_boot(evidence.facts, fact)))
     facts = [*evidence.facts, *derived_facts(evidence, fact)]
     return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
+
+
+def _this_run(evidence: Evidence) -> Evidence:
+    """The evidence of the newest run alone; how the engine was started may stand in an earlier one."""
+    if evidence.since == 1:
+        return evidence
+    return replace(
+        evidence,
+        facts=tuple(f for f in evidence.facts if f.source >= evidence.since),
+        frames=tuple(f for f in evidence.frames if f.source >= evidence.since),
+        errors=tuple(line for line in evidence.errors if line.source >= evidence.since),
+        speakers=tuple(line for line in evidence.speakers if line.source >= evidence.since) or evidence.speakers,
+    )
 
 
 def _proof(scene: Scene, chosen: PhaseFinding | None) -> tuple[Proof, ...]:

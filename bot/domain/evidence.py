@@ -85,7 +85,8 @@ class Evidence:
 
     `version_because`: why the releases outside `engine_version_range` are left out, a sentence for each step.
 
-    `speakers` holds the first line of each process, `errors` the lines of level ERROR.
+    `speakers` holds the first line of each process, `errors` the lines of level ERROR. Sources before `since` are of an earlier run:
+    they say how the engine was started, not how it failed.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -104,3 +105,4 @@ class Evidence:
     grid: Grid = field(default_factory=Grid)
     speakers: tuple[LogLine, ...] = ()
     errors: tuple[LogLine, ...] = ()
+    since: int = 1

@@ -22,8 +22,10 @@ from bot.rulebook.book import Rulebook
 LONG_ANSWER = 160
 
 
-def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
-    """Everything that was contributed, read anew from the first line."""
+def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0) -> Evidence:
+    """Everything that was contributed, read anew from the first line. The first `earlier` contributions are of a run before this one,
+    where a later one brings a log.
+    """
     lines: list[LogLine] = []
     quoted: dict[tuple[int, int], str] = {}
     redactions = 0
@@ -32,6 +34,8 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
         given = list(numbered(_bounded(split_lines(contribution.text or ""))))
         lines += sign(book, source, given)
         quoted |= {(source, number): text for number, text in given}
+    before = len(_sources(contributions[:earlier]))
+    since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
     arguments, tried, environment = read_arguments(book, lines)
     deployment = _deployment(lines, facts, arguments, tried, environment)
@@ -46,7 +50,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution]) -> Evidence:
         engine_version=version, engine_version_range=allowed, version_because=because,
         lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
         empty=not any(line.text.strip() for line in lines), grid=grid, speakers=tuple(_first_lines(lines).values()),
-        errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")),
+        errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")), since=since,
     )  # fmt: skip
 
 
@@ -98,5 +102,3 @@ def _deployment(
         model=model_named(lines, facts, model), gpu=gpu, gpu_count=count, arguments=arguments, environment=environment, tried=dict(tried),
         host=host, launcher=launcher,
     )  # fmt: skip
-
-

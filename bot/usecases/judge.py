@@ -13,11 +13,12 @@ REFUTED = "same"
 
 
 def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The diagnosis of everything that was contributed. Changes that did not help here are not offered again; those that failed in
+    """The diagnosis of everything that was contributed; after an error moved, of the run that came then. Changes that did not help here are not offered again; those that failed in
     like incidents (`precedents` with outcome `same`) are ranked down, and it says so.
     """
-    evidence = read(book, contributions)
-    refuted = refuted_changes(contributions)
+    moved = moved_at(contributions)
+    evidence = read(book, contributions, moved)
+    refuted = refuted_changes(contributions[moved:])
     failed = [p for p in precedents if p.get("outcome") == REFUTED]
     document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": p.get("remedy"), "flag": p.get("flag")} for p in failed]))
     offered = {(r["id"], r["flag"]) for r in document["alternatives"]}
@@ -28,6 +29,19 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
             )
     document["notes"] = list(dict.fromkeys(document["notes"]))
     return document
+
+
+def moved_at(contributions: Sequence[Contribution]) -> int:
+    """How many contributions stand before the error moved last: what comes after is another run, with another error."""
+    standing: list[tuple[str, int]] = []
+    for place, contribution in enumerate(contributions, 1):
+        if contribution.kind == "outcome" and contribution.text:
+            result = contribution.text.partition(":")[0].strip()
+            if result == "undo":
+                del standing[-1:]
+            else:
+                standing.append((result, place))
+    return next((place for result, place in reversed(standing) if result == "moved"), 0)
 
 
 def refuted_changes(contributions: Sequence[Contribution]) -> list[Mapping[str, Any]]:

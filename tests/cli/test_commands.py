@@ -154,3 +154,36 @@ def test_cold_starts(log: Path, tmp_path: Path) -> None:
             subprocess.run([*command, *arguments], env=environment, check=True, capture_output=True)
             seconds.append(time.perf_counter() - begun)
         print(f"{name}: {sorted(seconds)[2]:.2f} s (median of 5)")
+
+
+LATER = """\
+(EngineCore_DP0 pid=9) ERROR 10-23 10:09:37 [core.py:708] ValueError: To serve at least one request with the models's max seq len (40960), (10.0 GiB KV cache is needed, which is larger than the available KV cache memory (6.94 GiB). Based on the available memory, the estimated maximum model length is 28400.
+"""
+
+
+def test_after_the_error_moved_the_new_log_is_judged_and_the_old_one_is_context(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    oombot("diagnose", str(log))
+    oombot("outcome", "1", "moved")
+    second = tmp_path / "second.log"
+    second.write_text(LATER)
+    document = json.loads(oombot("diagnose", str(second), "--into", "1", "--json")[1])
+    assert document["phase"] == "kv_cache_sizing"
+    assert (document["first_error"]["source"], document["first_error"]["line"]) == (2, 1)
+    assert document["recommendation"]["flag"] == "--max-model-len"
+    assert document["deployment"]["model"] == "Qwen/Qwen3-32B"
+    assert all(budget["kv_tokens"] is None for budget in document["budgets"])
+    oombot("outcome", "1", "fixed")
+    trials = json.loads(oombot("show", "1", "--json")[1])["trials"]
+    assert [(t["change"]["flag"], t["outcome"]) for t in trials] == [("--gpu-memory-utilization", "moved"), ("--max-model-len", "fixed")]
+
+
+def test_a_backup_replaces_incidents_only_where_it_is_told_to_and_says_where_they_went(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    oombot("diagnose", str(log))
+    assert oombot("db", "backup", "kept.db")[0] == 0
+    oombot("diagnose", str(log))
+    status, _, err = oombot("db", "restore", "kept.db")
+    assert (status, "--replace" in err) == (2, True)
+    assert json.loads(oombot("history", "--json")[1])["count"] == 2
+    status, out, _ = oombot("db", "restore", "kept.db", "--replace")
+    assert (status, "oombot.db.replaced-1" in out) == (0, True)
+    assert json.loads(oombot("history", "--json")[1])["count"] == 1
