@@ -27,7 +27,9 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "url", help="postgresql+asyncpg://… or sqlite+aiosqlite:///…"
     )
     verbs.add_parser("backup", help="a consistent copy of the SQLite file").add_argument("file", type=Path)
-    verbs.add_parser("restore", help="put a backup in place").add_argument("file", type=Path)
+    restore = verbs.add_parser("restore", help="put a backup in place")
+    restore.add_argument("file", type=Path)
+    restore.add_argument("--replace", action="store_true", help="also where there are incidents already; a copy of them is kept")
     for verb in verbs.choices.values():
         verb.add_argument("--json", action="store_true")
 
@@ -62,7 +64,7 @@ async def _done(options: argparse.Namespace, settings: Settings, stream: TextIO)
     if options.verb == "backup":
         return await backup(settings, options.file)
     if options.verb == "restore":
-        return await restore(settings, options.file)
+        return await restore(settings, options.file, replace=options.replace)
     return await _with_desk(options, settings, stream)
 
 

@@ -48,7 +48,7 @@ _KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("file is not a database", "disk image is malformed", "file is encrypted"),
         "{place} is not a database that oombot can read, or it is damaged. "
-        "Restore a backup with `oombot db restore`, or move the file away.",
+        "Restore a backup with `oombot db restore FILE --replace`, or move the file away.",
     ),
     (
         ("connection refused", "connect call failed", "name or service not known", "failure in name resolution", "nodename nor servname"),

@@ -22,14 +22,24 @@ async def backup(settings: Settings, target: Path) -> Reply:
     return _notice(f"{target} holds the whole database ({size:,} bytes). It holds evidence: keep it as safe as the database.")
 
 
-async def restore(settings: Settings, source: Path) -> Reply:
-    """Put a backup in the database's place, and bring it to today's schema."""
+async def restore(settings: Settings, source: Path, *, replace: bool = False) -> Reply:
+    """Put a backup in the database's place, and bring it to today's schema. Incidents that are there already need `replace`."""
     target = _file(settings)
+    files.check(source)
+    if source.resolve() == target.resolve():  # noqa: ASYNC240 - the command line waits for nobody else
+        raise Unusable(f"{source} is the database itself. Name a backup of it.")
+    held = files.held(target)
+    if held != 0 and not replace:
+        what = "cannot be read, so nobody can tell what it holds" if held is None else f"holds {_incidents(held)} already"
+        way = "With --replace the backup takes its place, and a copy of it is kept beside it."
+        raise Unusable(f"{target} {what}. Nothing was changed. {way}")
+    aside = files.set_aside(target) if held != 0 else None
     files.restore(source, target)
     store = await open_store(settings.database)
     count = (await store.state())["incidents"]
     await store.close()
-    return _notice(f"{target} is as it was in {source}: {count:,} incidents.")
+    was = f" What was there before is in {aside}." if aside else ""
+    return _notice(f"{target} is as it was in {source}: {_incidents(count)}.{was}")
 
 
 async def copy(desk: Desk, url: str) -> Reply:
@@ -39,7 +49,7 @@ async def copy(desk: Desk, url: str) -> Reply:
         count = await kept(desk).copy_to(target)
     finally:
         await target.close()
-    return _notice(f"{count:,} incidents copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
+    return _notice(f"{_incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
 
 
 def _file(settings: Settings) -> Path:
@@ -47,6 +57,10 @@ def _file(settings: Settings) -> Path:
     if found is None:
         raise Unusable(_OTHER)
     return found
+
+
+def _incidents(count: int) -> str:
+    return "1 incident" if count == 1 else f"{count:,} incidents"
 
 
 def _notice(says: str) -> Reply:

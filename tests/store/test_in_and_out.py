@@ -125,10 +125,34 @@ async def test_what_is_no_backup_is_not_put_in_the_place_of_anything(sqlite_url:
     with pytest.raises(StoreError, match="There is no backup"):
         restore(tmp_path / "none.db", path)
     (tmp_path / "text.db").write_text("no database " * 100)
-    with pytest.raises(StoreError, match="not a database"):
+    with pytest.raises(StoreError, match="no backup that can be read"):
         restore(tmp_path / "text.db", path)
     with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE t (x)")
     with pytest.raises(StoreError, match="none of oombot's"):
         restore(tmp_path / "other.db", path)
     assert path.read_bytes() == before
+
+
+def test_a_damaged_source_is_blamed_and_not_the_target(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database " * 100)
+    with pytest.raises(StoreError, match=r"text\.db is not a database") as error:
+        backup(tmp_path / "text.db", tmp_path / "kept.db")
+    assert "kept.db" not in str(error.value)
+    assert not (tmp_path / "kept.db").exists()
+
+
+async def test_a_database_with_damaged_pages_is_not_said_to_be_kept_well(sqlite_url: str, tmp_path: Path) -> None:
+    store = await open_store(sqlite_url)
+    await fill(store)
+    await store.close()
+    path = sqlite_file(sqlite_url)
+    assert path
+    with closing(sqlite3.connect(path)) as there:
+        root = there.execute("SELECT rootpage FROM sqlite_master WHERE name = 'incidents'").fetchone()[0]
+        size = there.execute("PRAGMA page_size").fetchone()[0]
+    whole = bytearray(path.read_bytes())
+    whole[(root - 1) * size : root * size] = b"\xff" * size
+    path.write_bytes(whole)
+    with pytest.raises(StoreError, match=f"{path} is damaged"):
+        backup(path, tmp_path / "kept.db")

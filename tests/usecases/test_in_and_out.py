@@ -90,8 +90,34 @@ async def test_a_backup_can_be_put_back(tmp_path: Path) -> None:
         kept = tmp_path / "kept.db"
         assert f"{kept} holds the whole database" in (await backup(desk.settings, kept)).document["says"]
         await store.append(Origin(), [paste("later")], document())
-        assert "3 incidents" in (await restore(desk.settings, kept)).document["says"]
+        with pytest.raises(Unusable, match=r"holds 4 incidents already.*--replace"):
+            await restore(desk.settings, kept)
+        with pytest.raises(Unusable, match="the database itself"):
+            await restore(desk.settings, tmp_path / "oombot.db", replace=True)
+        aside = tmp_path / "oombot.db.replaced-1"
+        assert not aside.exists()
+        says = (await restore(desk.settings, kept, replace=True)).document["says"]
+        assert f"3 incidents. What was there before is in {aside}." in says
         assert await lines_of(desk) == before
+        with pytest.raises(Unusable, match="holds 3 incidents"):
+            await restore(desk.settings, aside)
+        assert "oombot.db.replaced-2" in (await restore(desk.settings, aside, replace=True)).document["says"]
+        assert len((await lines_of(desk)).splitlines()) > len(before.splitlines())
+
+
+async def test_a_backup_goes_into_an_empty_place_without_a_question_and_beside_a_damaged_one_with(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await fill(store)
+        kept = tmp_path / "kept.db"
+        await backup(desk.settings, kept)
+    other = Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/other.db")
+    assert (await restore(other, kept)).document["says"].endswith("3 incidents.")
+    (tmp_path / "other.db").write_text("no database " * 100)
+    with pytest.raises(Unusable, match="nobody can tell what it holds"):
+        await restore(other, kept)
+    says = (await restore(other, kept, replace=True)).document["says"]
+    assert "3 incidents" in says
+    assert (tmp_path / "other.db.replaced-1").read_text().startswith("no database")
 
 
 async def test_backups_are_for_sqlite_and_say_what_is_missing(tmp_path: Path) -> None:
