@@ -30,7 +30,7 @@ NOT_COUNTED: Mapping[str, str] = {
     "cpu_offload_gb": "that much of the weights stays in the host's memory",
 }
 """Engine arguments that change what fits, and that the plan does not know."""
-SWITCHED_OFF = (None, False, "false", 0, "0", {}, "")
+SWITCHED_OFF: tuple[Any, ...] = (None, False, "false", 0, "0", {}, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
