@@ -102,6 +102,12 @@ def _serve(settings: "Settings") -> int:
     import asyncio
     import logging
 
+    from bot.settings import SettingsError
+    from bot.web.access import page_mode
+    from bot.web.sign_in import missing
+
+    if page_mode(settings) == "sign-in" and (lacks := missing(settings)):
+        raise SettingsError(f"OOMBOT_PAGE is sign-in, which needs {', '.join(lacks)} too. Set them (README), or OOMBOT_PAGE=off.")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("aiohttp.access", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -109,8 +115,24 @@ def _serve(settings: "Settings") -> int:
 
 
 async def _served(settings: "Settings") -> int:
+    """Work until a signal says stop, which may come while it still starts."""
     import asyncio
     import signal
+    from contextlib import suppress
+
+    stopped = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stopped.set)
+    work, asked = asyncio.create_task(_at_work(settings)), asyncio.create_task(stopped.wait())
+    await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    work.cancel()
+    with suppress(asyncio.CancelledError):
+        await work
+    return 0
+
+
+async def _at_work(settings: "Settings") -> None:
     from datetime import UTC, datetime
 
     from aiohttp import web
@@ -120,6 +142,7 @@ async def _served(settings: "Settings") -> int:
     from bot.usecases.desk import Desk
     from bot.usecases.judging import Judges
     from bot.usecases.size_question import load_sizing
+    from bot.web.listening import cannot_listen
     from bot.web.metrics import Meters
 
     load_rulebook()  # a broken rulebook stops the start with its whole report
@@ -130,35 +153,22 @@ async def _served(settings: "Settings") -> int:
     desk = Desk(settings=settings, rulebook=load_rulebook, judge=meters.counted(judges.judge), now=lambda: datetime.now(UTC), store=store)
     slack = _slack(desk, settings, store, judges.run)
     runner = web.AppRunner(_page(desk, settings, store, slack, meters, judges), access_log=None)
-    stopped = asyncio.Event()
     try:
         await runner.setup()
         try:
             await web.TCPSite(runner, settings.host, settings.port).start()
         except OSError as error:
-            raise SystemExit(_busy(settings, error)) from None
+            raise OSError(cannot_listen(settings, error)) from None
         if slack is not None:
             await slack.start()
         _announce(settings, store.place, slack is not None)
-        for name in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(name, stopped.set)
-        purge = asyncio.create_task(_purged_daily(desk))
-        await stopped.wait()
-        purge.cancel()
+        await _purged_daily(desk)
     finally:
         if slack is not None:
             await slack.stop()
         await runner.cleanup()
         judges.close()
         await store.close()
-    return 0
-
-
-def _busy(settings: "Settings", error: OSError) -> str:
-    return (
-        f"oombot: cannot listen on {settings.host}:{settings.port} ({error.strerror}). "
-        f"Set OOMBOT_PORT to a free port, for example OOMBOT_PORT={settings.port + 1}."
-    )
 
 
 def _page(
@@ -233,8 +243,9 @@ async def _slack_checks(settings: "Settings", store: "Store") -> "Sequence[Check
 
 def _announce(settings: "Settings", place: str, slack: bool) -> None:
     """Where it is and what to do next."""
-    print(f"oombot is running: http://{settings.host}:{settings.port}/  (history: {place})")
-    print("Paste a log there, or in another terminal: oombot diagnose vllm.log")
+    from bot.web.listening import where_it_is
+
+    print("\n".join(where_it_is(settings, place)))
     print(
         "Slack is connected: mention the bot with a log."
         if slack

@@ -17,8 +17,8 @@ def data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "oombot"
 
 
-def _setting(env: str, default: Any, meaning: str, *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret})
+def _setting(env: str, default: Any, meaning: str, *, secret: bool = False, span: tuple[int, int] | None = None) -> Any:
+    return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret, "span": span})
 
 
 class SettingsError(Exception):
@@ -29,9 +29,11 @@ class SettingsError(Exception):
 class Settings:
     """A plain dataclass: every start of the command line pays for its imports."""
 
-    database_url: str = _setting("OOMBOT_DATABASE_URL", "", "sqlite+aiosqlite:///… or postgresql+asyncpg://…; empty: a file in the user's data folder")
+    database_url: str = _setting(
+        "OOMBOT_DATABASE_URL", "", "sqlite+aiosqlite:///… or postgresql+asyncpg://…; empty: a file in the user's data folder"
+    )
     host: str = _setting("OOMBOT_HOST", "127.0.0.1", "address of the page, health, metrics and /slack/events")
-    port: int = _setting("OOMBOT_PORT", 8080, "port of the same")
+    port: int = _setting("OOMBOT_PORT", 8080, "port of the same", span=(1, 65_535))
     page: str = _setting("OOMBOT_PAGE", "", "open | sign-in | off; empty: open on loopback only, else off")
     public_url: str | None = _setting("OOMBOT_PUBLIC_URL", None, "where people reach the page: links in messages, OAuth")
     secret_key: str | None = _setting("OOMBOT_SECRET_KEY", None, "signs sessions, encrypts workspace tokens at rest", secret=True)
@@ -44,7 +46,7 @@ class Settings:
     hf_endpoint: str | None = _setting("HF_ENDPOINT", None, "as huggingface_hub reads it")
     hf_token: str | None = _setting("HF_TOKEN", None, "as huggingface_hub reads it", secret=True)
     hf_hub_offline: str | None = _setting("HF_HUB_OFFLINE", None, "as huggingface_hub reads it")
-    retention_days: int = _setting("OOMBOT_RETENTION_DAYS", 90, "evidence is erased after so many days; 0: never")
+    retention_days: int = _setting("OOMBOT_RETENTION_DAYS", 90, "evidence is erased after so many days; 0: never", span=(0, 36_500))
 
     @property
     def database(self) -> str:
@@ -62,8 +64,9 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
         if not text:
             continue
         if item.type is int or item.type == "int":
-            if not text.isdigit():
-                raise SettingsError(f"{env} is {text!r}: it takes a whole number, for example {item.default}")
+            low, high = item.metadata["span"]
+            if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
+                raise SettingsError(f"{env} is {text!r}: it takes a whole number from {low} to {high}, for example {item.default}")
             given[item.name] = int(text)
         else:
             given[item.name] = text

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from typing import Any, TypeVar
 
 from bot.domain.incident import Contribution
@@ -24,6 +26,20 @@ def _warm() -> None:
     judge(load_rulebook(), [Contribution("paste", "torch.OutOfMemoryError: CUDA out of memory.")])
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """What is started inside never hears Ctrl-C, which a terminal sends to every process: the bot ends its workers itself."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # else its start, inside, takes the mask away again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a mask is inherited, a handler is not
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _judged(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     return judge(load_rulebook(), contributions, precedents)
 
@@ -37,8 +53,9 @@ class Judges:
 
     def _fresh(self) -> ProcessPoolExecutor:
         pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_warm)
-        for _ in range(self._processes):
-            pool.submit(int)  # started now, so that nobody's paste waits for it
+        with _deaf_to_interrupts():
+            for _ in range(self._processes):
+                pool.submit(int)  # started now, so that nobody's paste waits for it
         return pool
 
     async def judge(self, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
