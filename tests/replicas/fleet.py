@@ -63,7 +63,7 @@ class Fleet:
             )
         self._lives[port] = life
         assert life.stdout is not None
-        assert await asyncio.wait_for(life.stdout.readline(), 60) == b"ready\n"
+        assert await asyncio.wait_for(life.stdout.readline(), 120) == b"ready\n"
         await slack.links(before + 1)
 
     async def kill(self, port: int) -> None:

@@ -17,11 +17,11 @@ async def once(transport: str, tmp_path: Path, seed: int) -> None:
         (port,) = bots.slack.ports
         talking = asyncio.create_task(bots.talk(THREADS, DELIVERIES // THREADS))
         for number in range(1, KILLS + 1):
-            await bots.until(lambda number=number: bots.worked() >= DELIVERIES * number // (KILLS + 2), 60)
+            await bots.until(lambda number=number: bots.worked() >= DELIVERIES * number // (KILLS + 2), 180)
             await asyncio.sleep(moments.random() * 0.3)
             await bots.kill(port)
             await bots.start(port)
-        threads = await asyncio.wait_for(talking, 60)
+        threads = await asyncio.wait_for(talking, 180)
         await bots.quiet(60)
         assert sum(len(said) for said in threads.values()) == DELIVERIES
         await bots.nothing_lost_doubled_or_out_of_order(threads)

@@ -31,7 +31,7 @@ async def killed_in_the_middle(bots: Fleet, deliveries: int, seconds: float) -> 
 @pytest.mark.postgres
 async def test_a_hundred_deliveries_and_one_replica_killed_in_the_middle(postgres_url: str, tmp_path: Path) -> None:
     async with fleet("http", postgres_url, tmp_path, 2) as bots:
-        await killed_in_the_middle(bots, 100, 60)
+        await killed_in_the_middle(bots, 100, 180)
 
 
 @pytest.mark.postgres
@@ -40,9 +40,9 @@ async def test_a_replica_that_slept_past_its_leases_doubles_nothing_when_it_wake
         first, _ = bots.slack.ports
         talking = asyncio.create_task(bots.talk(THREADS, 6))
         for part in (1, 2, 3):
-            await bots.until(lambda part=part: bots.worked() >= THREADS * part, 60)
+            await bots.until(lambda part=part: bots.worked() >= THREADS * part, 180)
             await bots.sleep(first, 1.5)
-        threads = await asyncio.wait_for(talking, 60)
+        threads = await asyncio.wait_for(talking, 180)
         await bots.quiet(60)
         await bots.nothing_lost_doubled_or_out_of_order(threads)
         assert "left to another worker" in bots.log(first), "no lease ran out: this has shown nothing"
