@@ -12,6 +12,7 @@ _SAID_BY_A_PROGRAM = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
 )
 _OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
+_BUFFERS = "mark.llama-cpp."  # llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
 
@@ -24,6 +25,8 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
     if scene.error_fact is not None and "undecided" in scene.error_fact.kinds:
         found = [f for f in found if f.weight == "decisive" or f.rule.startswith("prose.")]
     for finding in found:
+        if finding.rule.startswith(_BUFFERS) and not _failed_below(scene, finding):
+            continue
         if finding.weight == "decisive":
             return finding, "certain" if short or finding.rule not in _OFTEN_ELSE else "likely"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
@@ -45,6 +48,12 @@ def _device_failure(scene: Scene) -> bool:
     return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and not broken_state
 
 
+def _failed_below(scene: Scene, finding: PhaseFinding) -> bool:
+    """Is an allocation that failed printed below the line that the finding rests on?"""
+    fact, at = scene.error_fact, finding.proof[0]
+    return fact is not None and (fact.source, fact.line) > (at.source, at.line)
+
+
 def _broken(scene: Scene) -> bool:
     """Did the engine stop, as far as the paste shows?"""
     return bool(scene.evidence.errors) or scene.has("wrapper") or bool(scene.evidence.frames)
@@ -56,6 +65,9 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
         state = next(f for f in scene.facts if "allocator-state" in f.kinds)
         return _finding("not-oom.allocator-state", state.source, state.line, state.text, "strong")
     fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
+    if fact is None and not _memory_evidence(scene):
+        raised = next((f for f in scene.facts if "other-exception" in f.kinds), None)
+        return None if raised is None else _finding(raised.id, raised.source, raised.line, raised.text, "strong")
     if fact is None:
         return None
     told = not fact.speaker.label and not _SAID_BY_A_PROGRAM.search(fact.text)  # people quote such sentences too
