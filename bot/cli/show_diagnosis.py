@@ -29,6 +29,13 @@ _ROWS = (
 _ALWAYS = {"total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes"}
 
 
+BASES = {
+    "prefix": "the number in its prefix", "tag": "its tag", "pid": "its pid", "rank_line": "a line that states its rank",
+    "message": "a message that names it", "gpu_index": "its device", "only_worker": "being the only worker", "driver": "being the driver",
+    "answer": "your answer",
+}  # fmt: skip
+
+
 def diagnosis_text(document: Mapping[str, Any]) -> str:
     """Verdict, rank, first error, budget, the one change, what not to touch, questions."""
     return "\n".join(_parts(document))
@@ -58,8 +65,10 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
 def _where(document: Mapping[str, Any]) -> Iterator[str]:
     rank = document["rank"]
     if rank is not None and rank["number"] is not None:
-        device = f", GPU {rank['gpu_index']} as that process counts" if rank["gpu_index"] is not None else ""
-        yield f"\n  rank {rank['number']}: {rank['label']}{device} (known by its {rank['basis'].replace('_', ' ')})"
+        device = f"GPU {rank['gpu_index']} as that process counts" if rank["gpu_index"] is not None else ""
+        label = "" if rank["label"] in (f"rank {rank['number']}", f"GPU {rank['gpu_index']}") else rank["label"]
+        known = ", ".join(part for part in (label, device) if part)
+        yield f"\n  rank {rank['number']}" + (f": {known}" if known else "") + f" (known by {BASES[rank['basis']]})"
     elif rank is not None:
         yield f"\n  rank not decided: GPU {rank['gpu_index']} is an index inside one process"
     if document["also_failed"]:

@@ -16,15 +16,17 @@ from bot.diagnosis.scene import Scene
 from bot.diagnosis.summary import deployment_of, question_note, summary_of
 from bot.diagnosis.verdict import choose
 from bot.domain.diagnosis import Diagnosis, Proof
-from bot.domain.evidence import Evidence
+from bot.domain.evidence import Evidence, Fact
 from bot.rulebook.book import Rulebook
+
+VLLM_PROCESSES = ("Worker", "VllmWorker", "EngineCore")
 
 
 def diagnose(
     book: Rulebook, evidence: Evidence, refuted: Sequence[Mapping[str, Any]] = (), failed_elsewhere: Sequence[Mapping[str, Any]] = ()
 ) -> Diagnosis:
     """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: in like incidents."""
-    scene = _scene(evidence)
+    scene = _scene(book, evidence)
     found = findings(book, scene)
     chosen, verdict = choose(scene, found)
     phase = chosen.phase if chosen is not None else "unknown"
@@ -54,19 +56,32 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule),
-        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank),
+        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank, scene.facts, changes[0] if changes else None),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )
 
 
-def _scene(evidence: Evidence) -> Scene:
+def _scene(book: Rulebook, evidence: Evidence) -> Scene:
     evidence = _this_run(evidence)
     fact = first_error_fact(evidence)
+    evidence = _one_engine(book, evidence, fact)
     error = None if fact is None else as_first_error(fact, evidence)
     evidence = replace(evidence, facts=tuple(current_boot(evidence.facts, fact)))
     facts = [*evidence.facts, *derived_facts(evidence, fact)]
     return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
+
+
+def _one_engine(book: Rulebook, evidence: Evidence, fact: Fact | None) -> Evidence:
+    """Where two engines speak in one paste, the one whose process failed first; what the others say of themselves is left out."""
+    speaks = {rule.id: rule.engine for rule in book.facts if rule.engine}
+    failed = speaks.get(fact.id) if fact is not None else None
+    if failed is None and fact is not None and fact.speaker.label.startswith(VLLM_PROCESSES):
+        failed = "vllm"
+    if failed is None:
+        return evidence
+    kept = tuple(f for f in evidence.facts if speaks.get(f.id, failed) == failed)
+    return replace(evidence, engine=failed, facts=kept)
 
 
 def _this_run(evidence: Evidence) -> Evidence:

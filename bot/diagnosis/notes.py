@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from bot.domain.diagnosis import ReportedBudget
-from bot.domain.evidence import Evidence
+from bot.domain.diagnosis import Remedy, ReportedBudget
+from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
 
@@ -11,9 +11,28 @@ MOST_REASONS = 2
 """The last steps took the most away."""
 
 
-def notes_of(evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank | None) -> tuple[str, ...]:
-    """A sentence each, the most useful first."""
-    return (*_version(evidence), *_borrowed(budgets, rank), *_unclosed(budgets))
+def notes_of(
+    evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank | None, derived: Sequence[Fact] = (), change: Remedy | None = None
+) -> tuple[str, ...]:
+    """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised."""
+    return (*_tenants(derived), *_counted_from(evidence, change), *_version(evidence), *_borrowed(budgets, rank), *_unclosed(budgets))
+
+
+def _tenants(derived: Sequence[Fact]) -> Iterator[str]:
+    held = next((f for f in derived if f.id == "derived.others-hold"), None)
+    if held is not None:
+        yield f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line}): nvidia-smi on the host names them."
+
+
+def _counted_from(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
+    """Where the value of a fraction was counted from a default that nobody printed."""
+    if change is None or change.flag != "--gpu-memory-utilization" or change.value is None:
+        return
+    if evidence.deployment.number("gpu_memory_utilization") is None and not any("utilization" in f.fields for f in evidence.facts):
+        yield (
+            f"The fraction in force is not in the paste: {change.value} is counted from the default, 0.90 up to vLLM 0.19 and 0.92 "
+            "from 0.20. If you set another one, go down or up from that by as much."
+        )
 
 
 def _version(evidence: Evidence) -> Iterator[str]:

@@ -10,11 +10,14 @@ from packaging.version import InvalidVersion, Version
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.values import COMPUTED
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
+from bot.domain.known import Known
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import AvoidRule, RemedyRule
 
 MOST_ALTERNATIVES = 4
+MUST_REACH = frozenset({"fp8-cache", "raise-utilization"})
+"""Values that are None where the change cannot help; then it is not offered."""
 VALUE_FLAGS_ONLY = {"lower", "raise"}
 
 
@@ -190,8 +193,12 @@ _SPELLED: Mapping[str, Mapping[str, str]] = {
 
 def _unchanged(rule: RemedyRule, scene: Scene) -> Iterator[str]:
     changed = rule.flag.lstrip("-").replace("-", "_")
+    arguments = scene.evidence.deployment.arguments
+    tags = scene.evidence.grid.tp
+    if tags and tags > 1 and changed != "tensor_parallel_size":
+        arguments = {"tensor_parallel_size": Known(tags), **arguments}  # the tags of the workers say it where no flag does
     for name in _CARRIED:
-        known = scene.evidence.deployment.arguments.get(name)
+        known = arguments.get(name)
         if known is not None and name != changed and not (known.value in (1, "auto") or known.origin != "log"):
             flag = _SPELLED.get(scene.evidence.engine, {}).get(name, f"--{name.replace('_', '-')}")
             if flag and flag != rule.flag:

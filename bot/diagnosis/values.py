@@ -67,7 +67,15 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     else:
         wanted = now + 0.05
     value = round(min(most, wanted), 2)
+    if total and kv is not None and needed and kv + (value - now) * total < needed:
+        return None, None  # not even the largest fraction holds one request
     return (f"{value:.2f}", None) if value > now else (None, None)
+
+
+def fp8_cache(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """FP8 halves what a request needs; None where half is still too much."""
+    kv, needed = _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
+    return (None, None) if kv is not None and needed and needed / 2 > kv else ("fp8", None)
 
 
 def fitting_length(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -120,9 +128,18 @@ def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     return ("1024" if total and total < 70 * GIB and not _at_least(scene, 20) else "2048"), None
 
 
+def _ranks_seen(scene: Scene) -> int:
+    """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
+    given = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp
+    gpu = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
+    if given or not isinstance(gpu, int) or scene.evidence.grid.several:
+        return int(given or 1)
+    return 1 << gpu.bit_length()
+
+
 def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The next size that the cards allow: all of them, or twice as many where their number is not known; none where all are used."""
-    now = int(scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1)
+    now = _ranks_seen(scene)
     count = scene.evidence.deployment.gpu_count
     if count is not None:
         most = 2 ** int(math.log2(max(1, count.value)))
@@ -181,6 +198,7 @@ COMPUTED: Mapping[str, Compute] = {
         passing_utilization,
         lower_utilization,
         raise_utilization,
+        fp8_cache,
         fitting_length,
         fitting_state_blocks,
         fewer_sequences,
