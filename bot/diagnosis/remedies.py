@@ -59,7 +59,7 @@ def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Re
     frees: int | None = None
     if rule.value in COMPUTED:
         value, frees = COMPUTED[rule.value](scene, budget)
-    if value is not None and _is_no_change(rule, value, scene):
+    if (value is None and rule.value in MUST_REACH) or (value is not None and _is_no_change(rule, value, scene)):
         return None
     says = _Says(scene, budget, value)
     return Remedy(
