@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +13,19 @@ from bot.cli.terminal import put
 from bot.domain.incident import Contribution, Origin
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
+
+ANSWERS = (
+    "rank",
+    "failing_rank",
+    "first_error",
+    "memory_report",
+    "engine_config",
+    "engine_version",
+    "gpu_inventory",
+    "model_config",
+    "workload",
+)
+UNSURE = re.compile(r"(?i)don.?t know|unknown|not sure|no idea")
 
 
 def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,11 +58,16 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _answer(text: str) -> Contribution:
     name, mark, value = text.partition("=")
-    if not mark or not name.strip() or not value.strip():
+    name, value = name.strip().replace("-", "_"), value.strip()
+    if not mark or not name or not value:
         raise Unusable(f"--answer {text}: it takes NAME=VALUE, such as --answer rank=3")
+    if name not in ANSWERS:
+        raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join(ANSWERS)}.")
+    if name in ("rank", "failing_rank") and not (any(c.isdigit() for c in value) or UNSURE.search(value)):
+        raise Unusable(f"--answer {name}={value}: a rank is a number, such as {name}=3; or say that you do not know.")
     from bot.reading.redact import redact
 
-    clean, hidden = redact(text)
+    clean, hidden = redact(f"{name}={value}")
     return Contribution("answer", clean, redactions=hidden)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, figure, table, wrapped
+from bot.usecases.wording import in_few_words, in_words
 
 _ROWS = (
     ("total_bytes", "device memory"),
@@ -55,6 +56,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield "\n" + bold("Question") + f" (it would change the {question['would_change']})"
         yield wrapped(question["text"])
         yield f"    {question['how']}"
+        if document["id"]:
+            yield f"  Answer with: oombot diagnose --into {document['id']} --answer {question['id']}=…"
     for note in document["notes"]:
         yield wrapped(note)
     yield from similar_lines(document["similar"])
@@ -109,7 +112,7 @@ def _closing(budget: Mapping[str, Any]) -> str:
 def _change(document: Mapping[str, Any]) -> Iterator[str]:
     change = document["recommendation"]
     if change is not None:
-        yield f"\n{bold('The one change')}: {in_words(change)}"
+        yield f"\n{bold('The one change')}: {in_words(change, document['deployment'])}"
         if change["command"]:
             yield f"    {change['command']}"
         yield wrapped(change["because"])
@@ -120,19 +123,13 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
     if document["alternatives"]:
         yield wrapped(
-            "If the error does not move, take it back and try: " + "; then ".join(in_words(a) for a in document["alternatives"]) + "."
+            "If the error does not move, take it back and try: "
+            + "; then ".join(in_words(a, document["deployment"]) for a in document["alternatives"])
+            + "."
         )
     if document["avoid"]:
         yield f"\n{bold('Not to touch')}"
         yield from (wrapped(f"{a['direction']} {a['flag']}: {a['because']}", indent="    ", first="  ") for a in document["avoid"])
-
-
-def in_words(change: Mapping[str, Any]) -> str:
-    """A change in a few words."""
-    if not change["flag"]:
-        return str(change["id"]).replace("-", " ")
-    value = f" to {change['value']}" if change["value"] and change["direction"] != "remove" else ""
-    return f"{change['direction']} {change['flag']}{value}"
 
 
 def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -143,7 +140,4 @@ def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     fixed = sum(s["outcome"] == "fixed" for s in settled)
     yield f"\n{bold('Like it')}" + (f": {fixed} of {len(settled)} with an outcome were fixed" if settled else "")
     for one in similar:
-        change = " ".join(str(one[k]) for k in ("direction", "flag", "value") if one.get(k)) or str(one.get("remedy") or "").replace(
-            "-", " "
-        )
-        yield f"  {one['id']}  {str(one.get('at') or '')[:10]}  {one.get('outcome') or 'open':6}  {change}".rstrip()
+        yield f"  {one['id']}  {str(one.get('at') or '')[:10]}  {one.get('outcome') or 'open':6}  {in_few_words(one)}".rstrip()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.domain.deployment import Deployment, Setting
 from bot.domain.evidence import Evidence, Fact, LogLine
@@ -20,6 +21,8 @@ from bot.reading.versions import engine_of, narrowed_range, printed_version
 from bot.rulebook.book import Rulebook
 
 LONG_ANSWER = 160
+SPOKEN = frozenset({"first_error", "memory_report", "engine_config", "engine_version", "gpu_inventory", "model_config", "workload"})
+"""Questions whose answer is text to be read like a paste."""
 
 
 def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0) -> Evidence:
@@ -67,8 +70,19 @@ def _bounded(lines: list[str]) -> list[str]:
 
 
 def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
-    """Pastes and files, and answers long enough to be evidence themselves."""
-    return [c for c in contributions if c.text and (c.kind in ("paste", "file") or (c.kind == "answer" and len(c.text) > LONG_ANSWER))]
+    """Pastes and files, and answers that are evidence themselves: a command, a version, lines of a log."""
+    found = []
+    for one in contributions:
+        if not one.text:
+            continue
+        name, mark, value = one.text.partition("=")
+        if one.kind in ("paste", "file"):
+            found.append(one)
+        elif one.kind == "answer" and mark and name.strip() in SPOKEN and value.strip():
+            found.append(replace(one, text=value))
+        elif one.kind == "answer" and len(one.text) > LONG_ANSWER:
+            found.append(one)
+    return found
 
 
 def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:

@@ -162,3 +162,24 @@ def test_contradictory_flags_are_said_to_be_tried_and_no_value_is_chosen(oombot:
     log.write_text(log.read_text() + "$ vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --gpu-memory-utilization 0.9\n")
     deployment = json.loads(oombot("diagnose", str(log), "--json")[1])["deployment"]
     assert (deployment["gpu_memory_utilization"], deployment["tried"]["gpu_memory_utilization"]) == (None, [0.95, 0.9])
+
+
+@pytest.mark.parametrize("answer", ["rank=banana", "nonsense=1", "rank"])
+def test_an_answer_that_answers_nothing_is_refused_and_the_questions_are_named(oombot: Oombot, log: Path, answer: str) -> None:
+    oombot("diagnose", str(log))
+    status, _, err = oombot("diagnose", "--into", "1", "--answer", answer)
+    assert status == 2
+    assert answer.partition("=")[0] in err
+
+
+def test_an_answer_in_words_is_read_like_a_paste_and_the_question_is_gone(oombot: Oombot, tmp_path: Path) -> None:
+    first = tmp_path / "first.log"
+    first.write_text(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.02 GiB. GPU 6 has a total capacity of 79.18 GiB of which 837.06 MiB is free.\n"
+    )
+    asked = json.loads(oombot("diagnose", str(first), "--json")[1])["questions"]
+    assert "engine_config" in [question["id"] for question in asked]
+    command = "python -m sglang.launch_server --model-path acme/m --mem-fraction-static 0.9 --tp 8"
+    document = json.loads(oombot("diagnose", "--into", "1", "--answer", f"engine_config={command}", "--json")[1])
+    assert (document["engine"], document["deployment"]["mem_fraction_static"]) == ("sglang", 0.9)
+    assert "engine_config" not in [question["id"] for question in document["questions"]]
