@@ -1,0 +1,112 @@
+"""A change in words, the same at every door: as a whole advice, as a few words for a table, and as the deed that was done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+SAID = {
+    "stop-other-process": (
+        "stop the other process",
+        "Stop the other process on this card (nvidia-smi shows it; in a container look on the host)",
+    ),
+    "start-one-after-another": (
+        "start one after another",
+        "Start the engines on this card one after another: the next only when the one before it serves",
+    ),
+    "upgrade-engine": ("upgrade the engine", "Upgrade the engine to a newer release"),
+    "use-prequantized-checkpoint": (
+        "stored quantized checkpoint",
+        "Use a checkpoint that is stored quantized (FP8, AWQ, GPTQ or NVFP4) instead of one that is quantized while it loads or not at all",
+    ),
+    "raise-host-memory": ("more host memory", "Give the machine, or the container's limit, more memory of its own"),
+    "raise-shared-memory": ("more shared memory", "Give the container more shared memory (--shm-size, or --ipc=host)"),
+    "add-gpus": ("add a GPU", "Add a GPU and spread the model over it"),
+    "bigger-gpu": ("bigger GPU", "Take a GPU with more memory"),
+    "free-trainer-cache": (
+        "free the trainer's cache",
+        "Free the trainer's cached blocks (torch.cuda.empty_cache) before the engine wakes",
+    ),
+    "fix-environment": ("mend the environment", "Mend the environment: driver, libraries and card must fit each other"),
+    "use-other-kernel": ("another kernel", "Use another kernel or backend for this step"),
+    "staged-wake-up": ("wake in two steps", "Wake in two steps: the weights first, kv_cache after"),
+    "drain-before-sleep": (
+        "drain before sleep",
+        "Let running requests end, or pause the scheduler, before the engine sleeps",
+    ),
+    "change-other-engine-budget": (
+        "the other engine's budget",
+        "Give the other engine on this card a smaller budget",
+    ),
+}
+"""The contract's ids of changes without a flag: in a few words for a table, and as the advice itself."""
+
+_NAMES = {
+    "tp": "tensor_parallel_size", "tp_size": "tensor_parallel_size", "num_shard": "tensor_parallel_size", "c": "max_model_len",
+    "session_len": "max_model_len",
+}  # fmt: skip
+"""What other engines call an argument that `deployment` holds under vLLM's name."""
+
+
+def in_words(change: Mapping[str, Any] | None, deployment: Mapping[str, Any] | None = None) -> str:
+    """The advice: `lower --max-num-seqs from 512 to 256`, or a sentence for a change without a flag. Empty for none.
+
+    The value in force is named where `deployment` has it and the change leads away from it.
+    """
+    if not change:
+        return ""
+    flag = change.get("flag")
+    if not flag:
+        return _said(change, 1)
+    return _flagged(change, _current(change, deployment or {}))
+
+
+def in_few_words(change: Mapping[str, Any] | None) -> str:
+    """The same for a cell of a table: `lower --max-num-seqs to 256`, `add a GPU`. Takes a row of the history too. Empty for none."""
+    if not change:
+        return ""
+    return _flagged(change, None) if change.get("flag") else _said(change, 0)
+
+
+def deed(change: Mapping[str, Any]) -> str:
+    """The change as part of a sentence: `lowering --max-num-seqs to 256`, `the change “add a GPU”`."""
+    if not change.get("flag"):
+        said = _said(change, 0)
+        return f"the change “{said}”" if said else "the change"
+    verb = {"lower": "lowering", "raise": "raising", "set": "setting", "remove": "removing"}.get(str(change.get("direction")), "changing")
+    return f"{verb} {change['flag']}{_to(change)}"
+
+
+def _said(change: Mapping[str, Any], length: int) -> str:
+    name = str(change.get("id") or change.get("remedy") or "")
+    return SAID[name][length] if name in SAID else name.replace("-", " ")
+
+
+def _flagged(change: Mapping[str, Any], current: Any) -> str:
+    start = "" if current is None else f" from {_figure(current)}"
+    end = _to(change)
+    if start and not end:  # where to is not known: from where is
+        start, end = "", f" {'below' if change['direction'] == 'lower' else 'above'} {_figure(current)}"
+    return f"{change.get('direction') or 'set'} {change['flag']}{start}{end}"
+
+
+def _to(change: Mapping[str, Any]) -> str:
+    value = change.get("value")
+    shown = value not in (None, "", "true", True) and change.get("direction") != "remove"
+    return f" to {value}" if shown else ""
+
+
+def _current(change: Mapping[str, Any], deployment: Mapping[str, Any]) -> int | float | None:
+    """The value in force, a number that the change leads down or up from; else None."""
+    name = str(change["flag"]).lstrip("-").replace("-", "_")
+    value = deployment.get(_NAMES.get(name, name))
+    if change.get("direction") not in ("lower", "raise") or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        goal = float(change.get("value") or "nan")
+    except ValueError:
+        return None
+    away = goal != goal or (goal < value if change["direction"] == "lower" else goal > value)
+    return value if away else None
+
+
+def _figure(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"

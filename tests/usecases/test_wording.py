@@ -1,0 +1,67 @@
+"""A change in words, the same at every door."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.usecases.wording import SAID, deed, in_few_words, in_words
+
+ROOT = Path(__file__).parents[2]
+
+
+def offer(name: str, flag: str | None = None, direction: str | None = None, value: str | None = None) -> dict[str, Any]:
+    return {"id": name, "flag": flag, "direction": direction, "value": value}
+
+
+SEQS = offer("lower-max-num-seqs", "--max-num-seqs", "lower", "256")
+
+
+@pytest.mark.parametrize(
+    ("change", "deployment", "words"),
+    [
+        (None, {}, ""),
+        (SEQS, {}, "lower --max-num-seqs to 256"),
+        (SEQS, {"max_num_seqs": 512}, "lower --max-num-seqs from 512 to 256"),
+        (SEQS, {"max_num_seqs": 128}, "lower --max-num-seqs to 256"),
+        (SEQS, {"max_num_seqs": "many"}, "lower --max-num-seqs to 256"),
+        (SEQS, {"max_num_seqs": True}, "lower --max-num-seqs to 256"),
+        (SEQS | {"value": None}, {"max_num_seqs": 512}, "lower --max-num-seqs below 512"),
+        (SEQS | {"value": None}, {}, "lower --max-num-seqs"),
+        (SEQS | {"value": "[1, 2]"}, {"max_num_seqs": 512}, "lower --max-num-seqs to [1, 2]"),
+        (
+            offer("lower-gpu-memory-utilization", "--gpu-memory-utilization", "lower", "0.85"),
+            {"gpu_memory_utilization": 0.95},
+            "lower --gpu-memory-utilization from 0.95 to 0.85",
+        ),
+        (offer("x", "--tp_size", "raise", "4"), {"tensor_parallel_size": 2}, "raise --tp_size from 2 to 4"),
+        (offer("x", "--enforce-eager", "set", "true"), {}, "set --enforce-eager"),
+        (offer("x", "VLLM_USE_V2_MODEL_RUNNER", "set", "0"), {}, "set VLLM_USE_V2_MODEL_RUNNER to 0"),
+        (offer("x", "--swap-space", "remove", "4"), {"swap_space": 4}, "remove --swap-space"),
+        (offer("add-gpus"), {}, "Add a GPU and spread the model over it"),
+        (offer("something-new"), {}, "something new"),
+    ],
+)
+def test_the_advice_names_where_it_leads_from_only_where_it_leads_away(change: Any, deployment: dict[str, Any], words: str) -> None:
+    assert in_words(change, deployment) == words
+
+
+@pytest.mark.parametrize(
+    ("change", "few", "done"),
+    [
+        (SEQS, "lower --max-num-seqs to 256", "lowering --max-num-seqs to 256"),
+        (offer("add-gpus"), "add a GPU", "the change “add a GPU”"),
+        ({"remedy": "add-gpus", "flag": None}, "add a GPU", "the change “add a GPU”"),
+        ({}, "", "the change"),
+        ({"flag": None, "direction": None, "value": None, "remedy": None}, "", "the change"),
+    ],
+)
+def test_a_cell_and_a_sentence_say_the_same_change(change: Any, few: str, done: str) -> None:
+    assert (in_few_words(change), deed(change)) == (few, done)
+
+
+def test_every_change_without_a_flag_has_its_sentence() -> None:
+    rules = tomllib.loads((ROOT / "rules/remedies.toml").read_text(encoding="utf-8"))["remedy"]
+    assert {rule["id"] for rule in rules if not rule.get("flag")} - set(SAID) == set()
+    assert [few for few, _ in SAID.values() if len(few) > 40] == []
