@@ -15,11 +15,19 @@ def current_boot(facts: Sequence[Fact], failure: Fact | None) -> list[Fact]:
 
     A start begins where the engine introduces itself anew. Two engines that speak in turns are no restart.
     """
+    if failure is not None and _is_title(facts, failure):
+        failure = None  # the log below it is the story of that failure
     kept: list[Fact] = []
     for group in dict.fromkeys((f.source, f.speaker.group) for f in facts):
         own = [f for f in facts if (f.source, f.speaker.group) == group]
         kept += _last_start(own, failure.order if failure is not None and failure.source == group[0] else None)
     return sorted(kept, key=lambda f: (f.source, f.order))
+
+
+def _is_title(facts: Sequence[Fact], failure: Fact) -> bool:
+    """Does somebody name the error in a few words, above the log of the start that ended in it?"""
+    told = "without-figures" in failure.kinds and not failure.speaker.label
+    return told and all(f.order > failure.order for f in facts if f.kinds & {"budget", "progress"} or f.id in BEGINNINGS)
 
 
 def _last_start(facts: Sequence[Fact], until: int | None) -> Sequence[Fact]:

@@ -121,7 +121,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     for fact in before:
         if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
-        if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks") == 0:
+        if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks", 1) <= 0:
             yield _fact("pool-not-positive", fact)
 
 

@@ -88,9 +88,9 @@ def last_mark(book: Rulebook, scene: Scene) -> tuple[Mark, Fact] | None:
         until = min(until, scene.error_fact.order)
     group = scene.failing.group if scene.failing is not None else None
     before = [f for f in scene.facts if f.id in marks and f.order <= until and (not group or f.speaker.group in ("", group))]
-    if not before:
-        before = [f for f in scene.facts if f.id in marks]
     order = {mark.fact: n for n, mark in enumerate(book.marks)}
+    if not before:  # the error was put on top, or the newest line is shown first
+        before = sorted((f for f in scene.facts if f.id in marks), key=lambda f: order[f.id])[-1:]
     if not before:
         return None
     # lines of one second may come out of order: of the last few, the one furthest along counts

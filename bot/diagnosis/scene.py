@@ -26,7 +26,7 @@ class Scene:
         if of == "anyone":
             return frames
         if of == "engine-core":
-            return [f for f in frames if f.speaker.role in ("engine-core", "unknown", "front-end")]
+            return [f for f in frames if f.speaker.role in ("engine-core", "unknown", "front-end") or f.speaker.label.startswith("rank ")]
         own = [f for f in frames if self.failing is not None and f.speaker.key == self.failing.key]
         return own or [f for f in frames if f.speaker.role in ("worker", "unknown")]
 
