@@ -7,6 +7,7 @@ from typing import Any
 from bot.cli.terminal import put, table
 from bot.settings import Settings
 from bot.usecases.reply import Reply
+from bot.usecases.wording import in_few_words
 
 
 def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,14 +46,17 @@ def _text(reply: Reply) -> str:
     said = [f"  {text}" for text in document["ignored"]]
     if not rows:
         return "\n".join(["Nothing found." if document["query"] else "No incidents yet. oombot diagnose FILE makes the first.", *said])
-    lines = [[r["id"], r["at"][:10], r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", _change(r), r["outcome"] or ""] for r in rows]
+    lines = [
+        [r["id"], r["at"][:10], r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""] for r in rows
+    ]
     head = ["id", "date", "phase", "rank", "model", "gpu", "change", "outcome"]
     return "\n".join([f"{document['count_text']} found", table([head, *[[cell[:40] for cell in line] for line in lines]]), *said])
 
 
+def _line(row: dict[str, Any]) -> list[str]:
+    said = [row["model"] or "", row["gpu"] or "", in_few_words(row), row["outcome"] or ""]
+    return [row["id"], row["at"][:10], row["phase"], _rank(row), *said]
+
+
 def _rank(row: dict[str, Any]) -> str:
     return "" if row["rank"] is None else str(row["rank"])
-
-
-def _change(row: dict[str, Any]) -> str:
-    return " ".join(str(row[k]) for k in ("direction", "flag", "value") if row[k])

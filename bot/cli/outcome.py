@@ -3,10 +3,10 @@
 import argparse
 import asyncio
 
-from bot.cli.show_diagnosis import in_words
 from bot.cli.terminal import put
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.wording import in_words
 
 RESULTS = ("fixed", "moved", "same", "wrong", "other")
 

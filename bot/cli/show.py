@@ -3,10 +3,11 @@
 import argparse
 import asyncio
 
-from bot.cli.show_diagnosis import diagnosis_text, in_words, similar_lines
+from bot.cli.show_diagnosis import diagnosis_text, similar_lines
 from bot.cli.terminal import bold, put
 from bot.settings import Settings
 from bot.usecases.reply import Reply
+from bot.usecases.wording import in_few_words
 
 
 def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,7 +40,7 @@ def _text(reply: Reply, evidence: bool) -> str:
     if document["trials"]:
         parts.append("\n" + bold("Trials"))
         parts += [
-            f"  {t['number']}. {in_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "")
+            f"  {t['number']}. {in_few_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "")
             for t in document["trials"]
         ]
         parts.append(f"  Record how it ended: oombot outcome {document['id']} fixed|moved|same|wrong|other")

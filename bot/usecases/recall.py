@@ -12,7 +12,7 @@ from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
 
 MOST_ROWS = 50
-_COLUMNS = ("verdict", "phase", "rank", "engine", "model", "gpu", "gpu_count", "tp", "flag", "direction", "value", "outcome")
+_COLUMNS = ("verdict", "phase", "rank", "engine", "model", "gpu", "gpu_count", "tp", "remedy", "flag", "direction", "value", "outcome")
 
 
 async def history(desk: Desk, viewer: Viewer, query: str, limit: int = MOST_ROWS, before: str | None = None) -> Reply:

@@ -8,6 +8,7 @@ from bot.store.derived import change_key
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.wording import deed, in_words
 
 CHECKLIST = (
     "The longest input and the longest output that you accept, together in one request.",
@@ -47,7 +48,7 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
             document = {**document, "recommendation": dict(taken.change), "alternatives": _others(document, taken.change)}
     trial = await kept(desk).undo_outcome(viewer.team, incident.id, viewer.user, contributions=(said,), document=document)
     after = await find(desk, viewer, incident.id)
-    says = f"Taken back: {in_words(taken.change)} has no outcome again."
+    says = f"Taken back: {deed(taken.change)} has no outcome again."
     return _reply(after, trial or taken, None, says)
 
 
@@ -102,7 +103,7 @@ def _next(incident: Incident, trial: Trial) -> Mapping[str, Any] | None:
 
 
 def _sentence(incident: Incident, trial: Trial, result: str) -> str:
-    change = in_words(trial.change)
+    change = deed(trial.change)
     if result == "fixed":
         return f"Noted: {change} fixed it. A start is not yet proof: give it the workload test."
     if result == "moved":
@@ -114,28 +115,11 @@ def _sentence(incident: Incident, trial: Trial, result: str) -> str:
     offered = _next(incident, trial)
     if offered is None:
         return f"Noted: {change} did not move the error, so take it back. No other change is known for this evidence: add a longer log."
-    return f"Noted: {change} did not move the error, so take it back. Next: {in_words(offered)}."
+    return f"Noted: {change} did not move the error, so take it back. Next: {in_words(offered, incident.document.get('deployment'))}."
 
 
 def _rules(proof: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(dict.fromkeys(str(line["rule"]) for line in proof if line.get("rule"))) or "none that quoted a line"
-
-
-_DEEDS = {
-    "lower": "lowering {flag} to {value}",
-    "raise": "raising {flag} to {value}",
-    "set": "setting {flag} to {value}",
-    "remove": "removing {flag}",
-}
-
-
-def in_words(change: Mapping[str, Any]) -> str:
-    """A change as part of a sentence: `lowering --max-num-seqs to 256`."""
-    flag, value = change.get("flag"), change.get("value")
-    if not flag:
-        return f"`{change['id']}`" if change.get("id") else "the change"
-    deed = _DEEDS.get(str(change.get("direction")), "changing {flag} to {value}")
-    return (deed if value is not None else deed.removesuffix(" to {value}")).format(flag=flag, value=value)
 
 
 def _result(text: str) -> Result:

@@ -43,7 +43,7 @@ ROW = fields(
     erased={"type": "boolean"},
     **dict.fromkeys(("rank", "gpu_count", "tp"), WHOLE_OR_NULL),
     **dict.fromkeys(
-        ("engine", "engine_version", "model", "gpu", "flag", "direction", "value", "excerpt", "channel", "thread"), TEXT_OR_NULL
+        ("engine", "engine_version", "model", "gpu", "remedy", "flag", "direction", "value", "excerpt", "channel", "thread"), TEXT_OR_NULL
     ),
 )
 
@@ -63,9 +63,13 @@ TRIAL = fields(
 )
 
 LIKE = fields(
-    id=TEXT, outcome=OUTCOME, at=TEXT, **dict.fromkeys(("flag", "direction", "value", "model", "gpu", "engine_version"), TEXT_OR_NULL)
+    id=TEXT,
+    outcome=OUTCOME,
+    at=TEXT,
+    **dict.fromkeys(("remedy", "flag", "direction", "value", "model", "gpu", "engine_version"), TEXT_OR_NULL),
 )
-CHANGE_TEXTS, CHANGE_COUNTS = ("phase", "flag", "direction"), ("tried", "fixed", "moved", "same")
+CHANGE_TEXTS = ("phase", "remedy", "flag", "direction")
+CHANGE_COUNTS = ("tried", "fixed", "moved", "same", "wrong", "other")
 CHANGE = fields(**dict.fromkeys(CHANGE_TEXTS, TEXT_OR_NULL), **dict.fromkeys(CHANGE_COUNTS, WHOLE))
 SETTLED = fields(name=TEXT, count=WHOLE, fixed=WHOLE)
 
@@ -148,9 +152,7 @@ SCHEMAS: dict[str, Any] = {
         mean_seconds_to_outcome=NUMBER_OR_NULL,
         outcomes=TALLY,
         phases=listed(fields(phase=PHASE, count=WHOLE, fixed=WHOLE, mean_seconds_to_outcome=NUMBER_OR_NULL)),
-        changes=listed(
-            fields(phase=TEXT_OR_NULL, flag=TEXT_OR_NULL, direction=TEXT_OR_NULL, tried=WHOLE, fixed=WHOLE, moved=WHOLE, same=WHOLE)
-        ),
+        changes=listed(CHANGE),
         wrong_rules=listed(fields(rule=TEXT, count=WHOLE)),
         models=listed(SETTLED),
         gpus=listed(SETTLED),

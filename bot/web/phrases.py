@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.usecases.settle import in_words
+from bot.usecases.wording import deed, in_few_words, in_words
 
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
@@ -88,22 +88,22 @@ def phase_during(name: str) -> str:
     return PHASES.get(name, (name, f"in {name}"))[1]
 
 
-def change(of: object) -> str:
-    """One change in a few words: the flag, where it goes, and to what."""
-    if not isinstance(of, dict):
-        return ""
-    flag, direction, value = of.get("flag"), of.get("direction"), of.get("value")
-    if not flag:
-        return str(of.get("id", "")).replace("-", " ")
-    to = f" {'to' if direction != 'remove' else ''} {value}".rstrip() if value not in (None, "") and direction != "remove" else ""
-    return f"{direction} {flag}{to}".strip()
+def change(of: object, deployment: object = None) -> str:
+    """One change as an advice: the flag, from where it goes if the `deployment` says so, and to what."""
+    return in_words(of, deployment if isinstance(deployment, dict) else None) if isinstance(of, dict) else ""
+
+
+def few(of: object) -> str:
+    """One change, or a row that names one, in a few words for a table."""
+    return in_few_words(of) if isinstance(of, dict) else ""
 
 
 def precedent(similar: Sequence[Mapping[str, Any]]) -> str:
     """What worked most often in similar incidents, in a sentence; nothing where fewer than two have ended or none was fixed."""
     ended = [one for one in similar if one.get("outcome")]
-    fixes = Counter((one.get("direction"), one.get("flag")) for one in ended if one["outcome"] == "fixed" and one.get("flag"))
+    names = ("remedy", "direction", "flag")
+    fixes = Counter(tuple(one.get(name) for name in names) for one in ended if one["outcome"] == "fixed" and in_few_words(one))
     if len(ended) < 2 or not fixes:
         return ""
-    (direction, flag), count = fixes.most_common(1)[0]
-    return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {in_words({'direction': direction, 'flag': flag})}."
+    fix, count = fixes.most_common(1)[0]
+    return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."

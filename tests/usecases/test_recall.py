@@ -48,7 +48,7 @@ async def test_history_is_the_contract_s_document(tmp_path: Path) -> None:
             {
                 "id": "D-0001", "at": "2026-11-30T12:00:00+00:00", "verdict": "certain", "phase": "graph_capture", "rank": 3, "engine": "vllm",
                 "engine_version": "0.20.1", "model": "Qwen/Qwen3-235B-A22B", "gpu": "H100-80GB", "gpu_count": 8, "tp": 8,
-                "flag": "--gpu-memory-utilization", "direction": "lower", "value": "0.85", "outcome": "fixed",
+                "remedy": "lower-gpu-memory-utilization", "flag": "--gpu-memory-utilization", "direction": "lower", "value": "0.85", "outcome": "fixed",
                 "excerpt": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.", "channel": None, "thread": None,
                 "erased": False,
             }

@@ -8,7 +8,7 @@ import pytest
 from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
-from bot.usecases.settle import in_words, settle, undo
+from bot.usecases.settle import settle, undo
 from tests.store.material import EAGER, LOWER_SEQS, change, document, paste
 from tests.usecases.desks import LOCAL, desk_in
 
@@ -66,7 +66,7 @@ async def test_same_takes_the_change_back_and_offers_the_next(tmp_path: Path, ju
         found = (await settle(desk, LOCAL, "1", "same", "at 0.85 too")).document
         assert found["next"] == LOWER_SEQS
         assert found["diagnosis"]["recommendation"] == LOWER_SEQS
-        assert found["says"].endswith("so take it back. Next: lowering --max-num-seqs to 256.")
+        assert found["says"].endswith("so take it back. Next: lower --max-num-seqs to 256.")
         kept = await store.load("local", "1")
         assert kept
         assert [(trial.result, trial.note, trial.change["id"]) for trial in kept.trials] == [
@@ -144,17 +144,3 @@ async def test_an_erased_incident_can_still_be_settled(tmp_path: Path) -> None:
         await store.forget("local", "1")
         found = (await settle(desk, LOCAL, "1", "same")).document
         assert found["next"]["id"] == "lower-max-num-seqs"
-
-
-@pytest.mark.parametrize(
-    ("offer", "words"),
-    [
-        (change(), "lowering --gpu-memory-utilization to 0.85"),
-        (EAGER, "setting --enforce-eager"),
-        ({"id": "add-gpus", "flag": None, "direction": None, "value": None}, "`add-gpus`"),
-        ({"id": "x", "flag": "--swap-space", "direction": "remove", "value": None}, "removing --swap-space"),
-        ({}, "the change"),
-    ],
-)
-def test_a_change_in_words(offer: Mapping[str, Any], words: str) -> None:
-    assert in_words(offer) == words

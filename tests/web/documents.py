@@ -127,7 +127,7 @@ def incident(**changed: Any) -> dict[str, Any]:
             {"number": 2, "change": remedy(), "outcome": None, "note": None, "by": None, "at": None},
         ],
         "similar": [
-            {"id": "D-0102", "outcome": "fixed", "flag": "--gpu-memory-utilization", "direction": "lower", "value": "0.9", "model": "acme/palmyra-70b-fp8", "gpu": "H100-80GB", "engine_version": "0.22.0", "at": "2026-10-02T08:00:00Z"},
+            {"id": "D-0102", "outcome": "fixed", "remedy": "lower-gpu-memory-utilization", "flag": "--gpu-memory-utilization", "direction": "lower", "value": "0.9", "model": "acme/palmyra-70b-fp8", "gpu": "H100-80GB", "engine_version": "0.22.0", "at": "2026-10-02T08:00:00Z"},
         ],
     } | changed  # fmt: skip
 
@@ -135,7 +135,7 @@ def incident(**changed: Any) -> dict[str, Any]:
 def row(number: int, **changed: Any) -> dict[str, Any]:
     return {
         "id": f"D-{number:04d}", "at": "2026-11-18T09:20:11Z", "verdict": "certain", "phase": "graph_capture", "rank": 5, "engine": "vllm",
-        "engine_version": "0.22.1", "model": "acme/palmyra-70b-fp8", "gpu": "H100-80GB", "gpu_count": 8, "tp": 8, "flag": "--gpu-memory-utilization",
+        "engine_version": "0.22.1", "model": "acme/palmyra-70b-fp8", "gpu": "H100-80GB", "gpu_count": 8, "tp": 8, "remedy": "lower-gpu-memory-utilization", "flag": "--gpu-memory-utilization",
         "direction": "lower", "value": "0.92", "outcome": "fixed", "excerpt": None, "channel": None, "thread": None, "erased": False,
     } | changed  # fmt: skip
 
@@ -144,7 +144,7 @@ def found(**changed: Any) -> dict[str, Any]:
     rows = [
         row(187),
         row(186, phase="kv_cache_sizing", rank=None, engine_version="0.11.0", model="acme/heron-14b-awq", gpu="RTX4090-24GB", gpu_count=1, tp=1, flag="--max-model-len", value="53888", outcome="same"),
-        row(185, phase="startup_check", rank=0, model=None, gpu=None, gpu_count=None, flag=None, direction=None, value=None, outcome=None, verdict="likely", excerpt="Free memory on device cuda:0 (21.63/39.49 GiB) on startup is less than desired"),
+        row(185, phase="startup_check", rank=0, model=None, gpu=None, gpu_count=None, remedy="stop-other-process", flag=None, direction=None, value=None, outcome=None, verdict="likely", excerpt="Free memory on device cuda:0 (21.63/39.49 GiB) on startup is less than desired"),
     ]  # fmt: skip
     counts = {
         "phase": {"graph_capture": 14, "kv_cache_sizing": 9, "startup_check": 3},

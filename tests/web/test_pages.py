@@ -208,6 +208,6 @@ async def test_the_review_says_what_costs_most_and_what_works(browser: Browser, 
     text = await browser.text("/stats?since=30d")
     assert shelf.calls("stats")[-1][0][2] == "30d"
     assert 'aria-label="7 of 9"' in text
-    assert "stop other process" in text
+    assert "stop the other process" in text
     assert "2 hours" in text
     assert 'href="/history?rule=torch.oom&amp;outcome=wrong"' in text

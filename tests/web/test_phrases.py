@@ -40,7 +40,7 @@ def test_durations_take_the_unit_that_fits(seconds: float, text: str) -> None:
         ({"flag": "--max-num-seqs", "direction": "lower", "value": "128"}, "lower --max-num-seqs to 128"),
         ({"flag": "--enforce-eager", "direction": "set", "value": None}, "set --enforce-eager"),
         ({"flag": "--enforce-eager", "direction": "remove", "value": "x"}, "remove --enforce-eager"),
-        ({"flag": None, "direction": None, "value": None, "id": "stop-other-process"}, "stop other process"),
+        ({"flag": None, "direction": None, "value": None, "id": "upgrade-engine"}, "Upgrade the engine to a newer release"),
     ],
 )
 def test_a_change_reads_as_a_deed(recommendation: dict[str, str | None], text: str) -> None:

@@ -90,7 +90,7 @@ async def test_the_same_error_offers_the_next_change(kept: Any, store: Store) ->
     browser = await kept()
     async with browser.post(f"/d/{name}/outcome", data={"token": await browser.token(f"/d/{name}"), "result": "same"}) as answer:
         text = await answer.text()
-    assert "Next: lowering --max-cudagraph-capture-size to 256" in text
+    assert "Next: lower --max-cudagraph-capture-size to 256" in text
     assert '<p class="do"><b>lower --max-cudagraph-capture-size to 256</b></p>' in text
 
 

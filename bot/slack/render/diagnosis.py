@@ -24,8 +24,9 @@ from bot.slack.render.blocks import (
 from bot.slack.render.budget import budget_blocks
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, change, engine, moment, rank_name, size
+from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, rank_name, size
 from bot.usecases.settle import CHECKLIST
+from bot.usecases.wording import in_few_words, in_words
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -60,7 +61,7 @@ def fallback(document: Document) -> str:
     """What notifications and screen readers get: the verdict and the change, under 1,000 characters."""
     said = [cut(str(document.get("summary") or title(document)), 500)]
     if document.get("recommendation"):
-        said.append(f"Suggested change: {change(document['recommendation'])}.")
+        said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
     elif document["questions"]:
         said.append(cut(str(document["questions"][0]["text"]), 200))
     if document.get("id"):
@@ -117,7 +118,7 @@ def _outcome(document: Document, last: Document | None) -> list[Block]:
     if last is None or not document.get("id"):
         return []
     said: list[str | Block] = [bold(f"Marked: {OUTCOMES.get(last['outcome'], last['outcome'])}")]
-    said.append(f" (change {last['number']}: {change(last['change'])})")
+    said.append(f" (change {last['number']}: {in_few_words(last['change'])})")
     if last.get("by"):
         said += [", by ", person(last["by"])]
     said.append(f", {moment(last.get('at'))}.")
@@ -136,7 +137,9 @@ def _change(document: Document) -> list[Block]:
     advice = document.get("recommendation")
     if not advice:
         return []
-    said: list[Block] = [line(bold("Change one thing: "), bold(change(advice)), ". ", cut(str(advice["because"]), 700))]
+    said: list[Block] = [
+        line(bold("Change one thing: "), bold(in_words(advice, document.get("deployment"))), ". ", cut(str(advice["because"]), 700))
+    ]
     if advice.get("command"):
         said.append(code(cut(advice["command"], 1_500)))
     tail: list[str | Block] = []
@@ -193,11 +196,7 @@ def _ranks(document: Document) -> Block:
 def _similar(document: Document) -> list[Block]:
     items: list[list[str | Block]] = []
     for row in (document.get("similar") or [])[:3]:
-        what = (
-            change({"id": "change", "flag": row.get("flag"), "direction": row.get("direction"), "value": row.get("value")})
-            if row.get("flag")
-            else "no change"
-        )
+        what = in_few_words(row) or "no change"
         where = ", ".join(str(row[key]) for key in ("model", "gpu", "engine_version") if row.get(key))
         items.append(
             [f"{row['id']}: {what}: {OUTCOMES.get(row.get('outcome') or '', 'no outcome yet')}" + (f" ({where})" if where else "")]

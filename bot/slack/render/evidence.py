@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.slack.render.budget import COMPONENTS, name_of
-from bot.slack.render.wording import PHASES, change, size
+from bot.slack.render.wording import PHASES, size
+from bot.usecases.wording import in_words
 
 MOST_TEXT = 200_000  # characters of one contribution
 
@@ -18,7 +19,11 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
         "",
     ]
     if diagnosis.get("recommendation"):
-        lines += [f"Change: {change(diagnosis['recommendation'])}", f"Because: {diagnosis['recommendation']['because']}", ""]
+        lines += [
+            f"Change: {in_words(diagnosis['recommendation'], diagnosis.get('deployment'))}",
+            f"Because: {diagnosis['recommendation']['because']}",
+            "",
+        ]
     lines += ["What speaks for it:"]
     lines += [
         f"  file {proof['source']}, line {proof['line']}, rule {proof['rule']}: {proof['text'] or '(erased)'}"

@@ -6,7 +6,8 @@ from typing import Any
 from bot.slack.render.blocks import Block, bold, bullets, header, line, rich, small, table
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, change, moment, number
+from bot.slack.render.wording import OUTCOMES, PHASES, moment, number
+from bot.usecases.wording import in_few_words
 
 Document = Mapping[str, Any]
 ROWS = 20
@@ -38,7 +39,7 @@ def history_table(rows: Sequence[Document]) -> Block:
 
 
 def _row(row: Document) -> list[str]:
-    what = change({"id": "", **{key: row.get(key) for key in ("flag", "direction", "value")}}) if row.get("flag") else "–"
+    what = in_few_words(row) or "–"
     cards = " × ".join(str(row[key]) for key in ("gpu_count", "gpu") if row.get(key))
     outcome = "erased" if row.get("erased") else OUTCOMES.get(row.get("outcome") or "", "open")
     phase = PHASES.get(str(row.get("phase")), str(row.get("phase") or "–"))
@@ -80,8 +81,14 @@ def worked_lines(document: Document) -> list[str]:
     """Sentences on which changes worked, by phase, from the stats document's `changes` rows."""
     said = []
     for row in (document.get("changes") or ())[:10]:
-        if isinstance(row, Mapping) and row.get("flag"):
+        if isinstance(row, Mapping) and in_few_words(row):
             counts = f"{number(row.get('fixed') or 0)} of {number(row.get('tried') or 0)}"
             phase = PHASES.get(str(row.get("phase")), str(row.get("phase") or ""))
-            said.append(f"{phase}: {change({'id': '', 'value': None, **row})}: {counts}")
+            said.append(f"{phase}: {in_few_words(row)}: {counts}{_besides(row)}")
     return said
+
+
+def _besides(row: Mapping[str, Any]) -> str:
+    """How many were tried and marked as a wrong diagnosis or something else."""
+    said = [f"{number(row[name])} {words}" for name, words in (("wrong", "wrong diagnosis"), ("other", "something else")) if row.get(name)]
+    return f" ({', '.join(said)})" if said else ""

@@ -27,22 +27,6 @@ ENGINES = {
     "llama.cpp": "llama.cpp",
 }
 OUTCOMES = {"fixed": "it worked", "moved": "the error moved", "same": "same error", "wrong": "wrong diagnosis", "other": "something else"}
-CHANGES = {
-    "stop-other-process": "stop the other process on this GPU",
-    "start-one-after-another": "start one engine after another",
-    "upgrade-engine": "upgrade the engine",
-    "use-prequantized-checkpoint": "use an already quantized checkpoint",
-    "raise-host-memory": "give the machine more memory",
-    "raise-shared-memory": "give the container more shared memory",
-    "add-gpus": "add GPUs",
-    "bigger-gpu": "take a bigger GPU",
-    "free-trainer-cache": "free the trainer's cache first",
-    "fix-environment": "mend the environment",
-    "use-other-kernel": "use another kernel",
-    "staged-wake-up": "wake up in stages",
-    "drain-before-sleep": "drain requests before sleeping",
-    "change-other-engine-budget": "change the other engine's budget",
-}
 
 
 def gib(count: int | None) -> str:
@@ -74,18 +58,6 @@ def engine(document: Mapping[str, Any]) -> str:
     name = ENGINES.get(document["engine"], "not recognised")
     version = document.get("engine_version") or document.get("engine_version_range")
     return f"{name} {version}" if version else name
-
-
-def change(recommendation: Mapping[str, Any]) -> str:
-    """The one change as words: `lower --gpu-memory-utilization to 0.85`."""
-    flag, direction, value = (recommendation.get(key) for key in ("flag", "direction", "value"))
-    if not flag:
-        return CHANGES.get(recommendation["id"], str(recommendation["id"]).replace("-", " "))
-    if direction == "remove":
-        return f"remove {flag}"
-    if value is None or value == "":
-        return f"{direction or 'set'} {flag}"
-    return f"set {flag} {value}" if direction == "set" else f"{direction} {flag} to {value}"
 
 
 def rank_name(rank: Mapping[str, Any] | None) -> str:
