@@ -123,7 +123,10 @@ class Sieve:
             left = max(0, start - begin - LONGEST // 2)
             own = own[left : left + LONGEST]
         earlier = chunk[max(0, begin - 4 * LONGEST) : max(0, begin - 1)].rsplit(b"\n", BEFORE)[-BEFORE:] if begin else []
-        later = chunk[end + 1 : end + 1 + 8 * LONGEST].split(b"\n", AFTER)[:AFTER] if end >= 0 else []
+        later = chunk[end + 1 : end + 1 + 8 * LONGEST].split(b"\n", AFTER) if end >= 0 else []
+        if later and not later[-1]:
+            later.pop()  # what stands behind the last line end of a chunk is no line
+        later = later[:AFTER]
         if end < 0 or len(later) < AFTER:
             self._owed = max(self._owed, AFTER - len(later))
         lines = [*(line[-LONGEST:] for line in earlier), own, *(line[:LONGEST] for line in later)]
