@@ -21,7 +21,7 @@ async def purge(desk: Desk, days: int | None = None) -> Reply:
     if kept_for <= 0:
         return _notice("Evidence is kept for ever here (OOMBOT_RETENTION_DAYS is 0). Nothing was erased.")
     count = await kept(desk).purge(desk.now() - timedelta(days=kept_for))
-    return _notice(f"The evidence of {count:,} incidents older than {kept_for} days is erased.")
+    return _notice(f"The evidence of {count:,} incident{'s' * (count != 1)} older than {kept_for} days is erased.")
 
 
 def _notice(says: str) -> Reply:

@@ -16,7 +16,7 @@ from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.escape import as_typed, cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.forms import log_form, notice_view, sizing_form, sizing_view
-from bot.slack.render.history import history_message, stats_message
+from bot.slack.render.history import history_message, stats_message, worked_lines
 from bot.slack.render.home import home_view
 from bot.slack.render.sizing import sizing_message
 from tests.fakeslack.blocks import MESSAGE, MESSAGE_CHARACTERS, characters, problems, view_problems
@@ -220,3 +220,20 @@ def test_what_people_see_is_as_it_was_last_looked_at(name: str) -> None:
     if os.environ.get("OOMBOT_SAVE_SCREENS"):
         path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8")) == made
+
+
+def test_an_explanation_names_every_other_topic() -> None:
+    topics = [{"id": f"topic-{n}", "title": f"Topic {n}"} for n in range(14)]
+    blocks, _ = explanation_message({"title": "T", "paragraphs": ["It depends."], "numbers": [], "topics": topics})
+    assert "topic-12, topic-13" in json.dumps(blocks)
+
+
+def test_one_incident_is_one_incident() -> None:
+    one = {**history([row()]), "counts": {"outcome": {"fixed": 1}}}
+    assert "1 incidents" not in json.dumps(home_view(one, one, {**STATS, "incidents": 1}, {}, complete=True))
+    assert "1 incident." in json.dumps(stats_message({**STATS, "incidents": 1}))
+
+
+def test_a_review_names_changes_without_a_flag_and_what_was_marked_wrong() -> None:
+    tried = {"phase": "serving", "remedy": "add-gpus", "flag": None, "direction": None, "tried": 4, "fixed": 1, "wrong": 2, "other": 1}
+    assert worked_lines({"changes": [tried]}) == ["serving: add a GPU: 1 of 4 (2 wrong diagnosis, 1 something else)"]

@@ -217,6 +217,9 @@ async def test_the_global_shortcut_takes_a_file_and_answers_in_a_direct_message(
         ("history pizza", "0 incidents"),
         ("show D-0001", "Rank 3 of 4"),
         ("D-1", "Rank 3 of 4"),
+        ("banana split", "I do not know “banana”."),
+        ("histroy", "Did you mean “history”?"),
+        ("help banana", "Paste or upload"),
     ],
 )
 async def test_every_verb_by_slash_command_is_acknowledged_at_once_and_answered_to_the_asker_alone(

@@ -9,7 +9,7 @@ from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 from bot.usecases.settle import settle, undo
-from tests.store.material import EAGER, LOWER_SEQS, change, document, paste
+from tests.store.material import LOWER_SEQS, document, paste
 from tests.usecases.desks import LOCAL, desk_in
 
 

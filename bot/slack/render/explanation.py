@@ -17,8 +17,8 @@ def explanation_message(document: Mapping[str, Any]) -> tuple[list[Block], str]:
         blocks.append(table([["Here", "Value"], *([str(row["label"]), str(row["value"])] for row in numbers[:30])]))
     topics = document.get("topics") or ()
     if topics and not document.get("paragraphs"):
-        blocks.append(rich(bullets([[f"{topic['id']}: {topic['title']}"] for topic in topics[:30]])))
+        blocks.append(rich(bullets([[f"{topic['id']}: {topic['title']}"] for topic in topics[:40]])))
     elif topics:
-        blocks.append(small("More: " + ", ".join(str(topic["id"]) for topic in topics[:12])))
+        blocks.append(small("More: " + ", ".join(str(topic["id"]) for topic in topics[:40])))
     text = " ".join([str(document.get("title") or "Explanation"), *map(str, (document.get("paragraphs") or ())[:1])])
     return fit_message(blocks), cut(text, FALLBACK)

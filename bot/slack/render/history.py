@@ -16,7 +16,7 @@ ROWS = 20
 def history_message(document: Document, *, complete: bool) -> tuple[list[Block], str]:
     """Blocks and text of a history document. `complete` False: private channels could not be checked and are left out."""
     rows: Sequence[Document] = document["rows"]
-    found = "1 incident" if document["count"] == 1 else f"{document['count_text']} incidents"
+    found = incidents(document)
     title = f"{found} for “{document['query']}”" if document.get("query") else found
     blocks: list[Block] = [header(cut(title, 140))]
     if rows:
@@ -30,6 +30,11 @@ def history_message(document: Document, *, complete: bool) -> tuple[list[Block],
     if notes or rows:
         blocks.append(small(" · ".join(notes) or "“show” and an id shows one of them"))
     return fit_message(blocks), cut(title, FALLBACK)
+
+
+def incidents(document: Document) -> str:
+    """`1 incident`, `10,000+ incidents`."""
+    return "1 incident" if document["count"] == 1 else f"{document['count_text']} incidents"
 
 
 def history_table(rows: Sequence[Document]) -> Block:
@@ -59,7 +64,8 @@ def stats_message(document: Document) -> tuple[list[Block], str]:
     """Blocks and text of a stats document."""
     blocks: list[Block] = [header("What was seen, and what worked")]
     seconds = document.get("mean_seconds_to_outcome")
-    said = [f"{number(document.get('incidents') or 0)} incidents."]
+    count = document.get("incidents") or 0
+    said = [f"{number(count)} incident{'s' * (count != 1)}."]
     said += [f"{seconds / 3600:.1f} hours from the first log to an outcome, on average."] if seconds is not None else []
     blocks.append(rich(line(" ".join(said))))
     phases = [

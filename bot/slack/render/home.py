@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.slack.render.blocks import Block, actions, bold, bullets, button, header, line, menu, option, plainly, rich, small
-from bot.slack.render.history import history_table, worked_lines
+from bot.slack.render.history import history_table, incidents, worked_lines
 from bot.slack.render.limits import fit_view
 from bot.slack.render.wording import OUTCOMES, PHASES, number
 
@@ -42,7 +42,7 @@ def _counts(every: Document) -> list[Block]:
     if not every["count"]:
         return [rich(line("Nothing yet. Mention me with a crash log in a channel, or send me one directly."))]
     parts = ", ".join(f"{OUTCOMES.get(key, 'no outcome yet')}: {number(count)}" for key, count in counts.items())
-    return [rich(line(bold(f"{every['count_text']} incidents"), f". {parts}." if parts else "."))]
+    return [rich(line(bold(incidents(every)), f". {parts}." if parts else "."))]
 
 
 def _filters(every: Document, picked: Mapping[str, str]) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 
 from bot.settings import Settings
 from bot.slack import digests
@@ -9,13 +10,14 @@ from bot.slack.conversation import incident_of, place_of, show
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.escape import cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
 from bot.slack.render.notices import HELP
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.visibility import Sight
-from bot.slack.words import Verb, incident, verb
+from bot.slack.words import VERBS, Verb, incident, verb
 from bot.usecases.reply import Unusable
 
 SHARED = frozenset({"size", "explain", "watch", "unwatch"})
@@ -173,6 +175,12 @@ async def _help(room: Room, asked: Asked) -> Said:
     return [], HELP
 
 
+async def _unknown(room: Room, asked: Asked) -> Said:
+    word = cut(asked.verb.rest.split()[0], 40)
+    near = get_close_matches(word.lower(), VERBS, n=1, cutoff=0.7)
+    return [], f"I do not know “{word}”." + (f" Did you mean “{near[0]}”?" if near else "") + f"\n{HELP}"
+
+
 async def refresh(room: Room, job: Job, incident_id: str) -> None:
     """Shows an incident's one message as it is now, wherever it stands."""
     kept = await room.store.load(job.who.team, incident_id)
@@ -192,12 +200,13 @@ _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
     "unwatch": _unwatch,
     "settings": _settings,
     "help": _help,
+    "unknown": _unknown,
 }
 
 
 def first_word(text: str) -> Verb:
-    """A slash command's text as a verb; anything else is `help`, an incident id alone is `show`."""
+    """A slash command's text as a verb; none is `help`, an incident id alone is `show`, else `unknown`."""
     found = verb(text, typed_as_command=True)
     if found is not None:
         return found
-    return Verb("show", text) if incident(text) and len(text.split()) == 1 else Verb("help", text)
+    return Verb("show", text) if incident(text) and len(text.split()) == 1 else Verb("unknown" if text.strip() else "help", text)
