@@ -10,7 +10,7 @@ from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import GatedDelta, ModelShape
 from bot.rulebook.planning import Planning
-from bot.usecases.size_values import Refused, counted, flag, integer, positive
+from bot.usecases.size_values import Refused, counted, flag, named, positive
 
 AUTO_LENGTH = (-1, "-1", "auto")
 """Values of max_model_len that ask for the longest context that fits."""
@@ -19,6 +19,13 @@ UNSTATED_LENGTH = 2048
 LONG_PROMPT = 32_768
 """Tokens of context beyond which engines that read whole prompts go over to chunks."""
 ELEMENTS = {"float32": 4, "float": 4, "float16": 2, "bfloat16": 2, "half": 2}
+NAMES = {
+    "dtype": ("auto", *ELEMENTS),
+    "mamba_cache_dtype": ("auto", *ELEMENTS),
+    "mamba_ssm_cache_dtype": ("auto", *ELEMENTS),
+    "mm_encoder_tp_mode": ("weights", "data"),
+}
+"""Arguments that take one of a few names. Source: vllm/config/model.py, cache.py, multimodal.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,8 @@ def cache_settings(
     question: Mapping[str, Any], shape: ModelShape, grid: Grid, engine: Engine, tokens: int, prefix_caching: bool
 ) -> CacheSettings:
     """Every setting that decides blocks and bytes. Raises Refused for what this version does not take."""
+    for name, choices in NAMES.items():
+        named(question, name, choices)
     width = ELEMENTS.get(str(question.get("dtype")), 2)
     width = 4 if width == 4 else 2
     kv = kv_dtype(question, shape, engine, width)
@@ -82,7 +91,7 @@ def cache_settings(
         checkpoint_states=rules.checkpoint_states,
         packed_latents=shape.packed or (shape.sparse and kv.name.startswith("fp8") and engine.packs_sparse),
         hybrid_manager=not flag(question, "disable_hybrid_kv_cache_manager", False),
-        blocks_override=integer(question, "num_gpu_blocks_override"),
+        blocks_override=counted(question, "num_gpu_blocks_override"),
         encoder_tokens=max(shape.encoder_tokens, tokens),
         pads_values=rules.pads_values,
     )
@@ -123,7 +132,7 @@ def _states(shape: ModelShape, rules: PlannerRules, prefix_caching: bool) -> Lit
 
 def _block(question: Mapping[str, Any], shape: ModelShape, kv: KvDtype, engine: Engine) -> int:
     """Tokens per block before recurrent state asks for more."""
-    given = integer(question, "block_size")
+    given = counted(question, "block_size")
     if given or shape.fixed_block:
         return given or shape.fixed_block
     caches = "sparse latent" if shape.sparse else "latent" if shape.latent else "heads"

@@ -37,12 +37,20 @@ def positive(question: Mapping[str, Any], name: str) -> int:
     return counted(question, name) or 1
 
 
-def held_bytes(question: Mapping[str, Any], name: str) -> int | None:
-    """Bytes that something holds: 0 or more, None when they are not given."""
+def held_bytes(question: Mapping[str, Any], name: str, least: int = 0) -> int | None:
+    """Bytes that something holds: `least` or more, None when they are not given."""
     value = integer(question, name)
-    if value is not None and value < 0:
-        raise Refused(f"{name} is {value}; it must be at least 0")
+    if value is not None and value < least:
+        raise Refused(f"{name} is {value}; it must be at least {least}")
     return value
+
+
+def named(question: Mapping[str, Any], name: str, choices: Sequence[str]) -> str | None:
+    """One of the names that the engine takes, None when none is given."""
+    value = question.get(name)
+    if value is None or str(value) in choices:
+        return None if value is None else str(value)
+    raise Refused(f"{name} is {value!r}; vLLM takes {', '.join(choices)}", by="engine")
 
 
 def share(question: Mapping[str, Any], name: str, default: float) -> float:

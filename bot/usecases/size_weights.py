@@ -26,10 +26,10 @@ def weights_of(asked: Asked) -> Held:
     ranks = asked.grid.ranks
     given = per_rank(asked.arguments, "weights_bytes", ranks)
     if given is not None:
-        if min(given) < 0:
-            raise Refused(f"weights_bytes is {min(given)}; it must be at least 0")
+        if min(given) < 1:
+            raise Refused(f"weights_bytes is {min(given)}; it must be at least 1")
         return Held(given)
-    whole = held_bytes(asked.arguments, "checkpoint_bytes")
+    whole = held_bytes(asked.arguments, "checkpoint_bytes", least=1)
     if whole is not None:
         return Held([whole // ranks] * ranks, (f"weights split evenly over {ranks} ranks",))
     try:

@@ -80,6 +80,18 @@ def test_a_value_in_the_wrong_form_names_its_flag(capsys: pytest.CaptureFixture[
     assert "tensor_parallel_size is 'many'; it takes a whole number" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("flag", "value", "said"), [
+    ("--weights-bytes", "-1", "weights_bytes is -1"), ("--block-size", "0", "block_size is 0"), ("--dtype", "banana", "dtype is 'banana'"),
+    ("--utilization", "0", "gpu_memory_utilization is 0"), ("--utilization", "2", "gpu_memory_utilization is 2"), ("--tp", "0", "size is 0"),
+    ("--gpu-memory-bytes", "0", "gpu_memory_bytes is 0"), ("--checkpoint-bytes", "-70GB", "checkpoint_bytes is -70000000000"),
+])  # fmt: skip
+def test_a_value_that_cannot_be_is_refused_in_a_sentence(capsys: pytest.CaptureFixture[str], flag: str, value: str, said: str) -> None:
+    told = refused(capsys, "qwen3-8b", "--gpu", "H100", f"{flag}={value}")
+    assert told.startswith("oombot: ")
+    assert said in told
+    assert told.count("\n") == 1
+
+
 def test_the_article_by_flags_gives_its_pool_to_the_byte(capsys: pytest.CaptureFixture[str], config: str) -> None:
     document = answered(
         capsys, "--config", config, "--gpu-memory-bytes", "80GB", "--tp", "4", "--checkpoint-bytes", "70GB", "--other-bytes", "10GB",

@@ -241,7 +241,17 @@ def test_a_pool_that_leaves_nothing_for_the_rest_is_a_risk() -> None:
      "max_num_batched_tokens 4096 is smaller than max_model_len 8192, and prompts are not read in chunks"),
     ({"block_size": 7}, "engine", "block_size 7 is not a multiple of 16"),
     ({"other_bytes": -1}, "oombot", "other_bytes is -1; it must be at least 0"),
-    ({"weights_bytes": -1}, "oombot", "weights_bytes is -1; it must be at least 0"),
+    ({"weights_bytes": -1}, "oombot", "weights_bytes is -1; it must be at least 1"),
+    ({"weights_bytes": 0}, "oombot", "weights_bytes is 0; it must be at least 1"),
+    ({"checkpoint_bytes": 0}, "oombot", "checkpoint_bytes is 0; it must be at least 1"),
+    ({"block_size": 0}, "engine", "block_size is 0; it must be at least 1"),
+    ({"block_size": -16}, "engine", "block_size is -16; it must be at least 1"),
+    ({"num_gpu_blocks_override": 0}, "engine", "num_gpu_blocks_override is 0; it must be at least 1"),
+    ({"gpu_memory_utilization": 0}, "engine", "gpu_memory_utilization is 0; it must lie above 0 and be at most 1"),
+    ({"gpu_memory_utilization": 2}, "engine", "gpu_memory_utilization is 2; it must lie above 0 and be at most 1"),
+    ({"tensor_parallel_size": 0}, "engine", "tensor_parallel_size is 0; it must be at least 1"),
+    ({"dtype": "banana"}, "engine", "dtype is 'banana'; vLLM takes auto, float32, float, float16, bfloat16, half"),
+    ({"mm_encoder_tp_mode": "banana"}, "engine", "mm_encoder_tp_mode is 'banana'; vLLM takes weights, data"),
 ])  # fmt: skip
 def test_a_number_that_cannot_be_is_refused_by_whom_it_would_be(asked: dict[str, Any], by: str, said: str) -> None:
     line = json.dumps({"id": 1, **question("llama-3.1-8b", gpu="H100", max_model_len=8192), **asked})
