@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.cli.terminal import put, table
 from bot.settings import Settings
-from bot.usecases.reply import Reply
+from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import in_few_words
 
 
@@ -22,6 +22,8 @@ def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 also when nothing is found."""
+    if options.limit < 1:
+        raise Unusable(f"--limit is {options.limit}: it takes a whole number from 1 on, for example 20. At most 50 are shown.")
     query = " ".join(_quoted(word) for word in options.query)
     reply = asyncio.run(_found(query, options.limit, settings))
     put(reply, options.json, _text(reply))

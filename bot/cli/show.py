@@ -2,12 +2,15 @@
 
 import argparse
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from bot.cli.show_diagnosis import diagnosis_text, similar_lines
-from bot.cli.terminal import bold, put
+from bot.cli.terminal import bold, put, table
 from bot.settings import Settings
+from bot.usecases.erased import is_all_erased
 from bot.usecases.reply import Reply
-from bot.usecases.wording import in_few_words
+from bot.usecases.wording import in_few_words, in_words
 
 
 def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,7 +39,8 @@ async def _shown(incident: str, settings: Settings) -> Reply:
 def _text(reply: Reply, evidence: bool) -> str:
     document = reply.document
     parts = [f"{document['id']}, {document['at']}" + (", evidence erased" if document["erased"] else ""), ""]
-    parts.append(diagnosis_text({**document["diagnosis"], "id": document["id"], "similar": []}))
+    diagnosis = {**document["diagnosis"], "id": document["id"], "similar": []}
+    parts.append(_left(diagnosis) if is_all_erased(document) else diagnosis_text(diagnosis))
     if document["trials"]:
         parts.append("\n" + bold("Trials"))
         parts += [
@@ -53,3 +57,18 @@ def _text(reply: Reply, evidence: bool) -> str:
                 contribution["text"] or "(erased)",
             ]
     return "\n".join(parts)
+
+
+def _left(diagnosis: Mapping[str, Any]) -> str:
+    """An incident without its evidence: what was decided, and the figures that only --json has."""
+    rank, deployment = diagnosis["rank"] or {}, diagnosis["deployment"]
+    rows = [
+        ("phase", f"{diagnosis['phase']} ({diagnosis['verdict']})"),
+        ("rank", rank.get("number")),
+        ("engine", " ".join(str(diagnosis[name]) for name in ("engine", "engine_version") if diagnosis[name])),
+        ("model", deployment.get("model")),
+        ("GPU", deployment.get("gpu") or "not known"),
+        ("change", in_words(diagnosis["recommendation"], deployment)),
+    ]
+    shown = table([(name, str(value)) for name, value in rows if value not in (None, "")])
+    return f"{bold(diagnosis['summary'])}\n\n{shown}\n  The figures that it reported stay too: --json has them."

@@ -7,6 +7,7 @@ from typing import Any
 from bot.cli.terminal import bold, put, table
 from bot.settings import Settings
 from bot.usecases.reply import Reply
+from bot.usecases.wording import in_few_words
 
 
 def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -35,12 +36,18 @@ def _text(reply: Reply) -> str:
     parts: list[str] = []
     for name, value in reply.document.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            parts += ["", bold(name.replace("_", " ")), _rows(value)]
+            parts += ["", bold(name.replace("_", " ")), _rows([_worded(row) for row in value] if name == "changes" else value)]
         elif isinstance(value, dict) and value:
             parts += ["", bold(name.replace("_", " ")), table([[str(k), _cell(v)] for k, v in value.items()], right=(1,))]
-        elif name != "schema" and not isinstance(value, list | dict):
+        elif name != "schema" and value is not None and not isinstance(value, list | dict):
             parts.append(f"{name.replace('_', ' ')}: {_cell(value)}")
     return "\n".join(parts)
+
+
+def _worded(row: dict[str, Any]) -> dict[str, Any]:
+    """A change in one column instead of three."""
+    left = {name: value for name, value in row.items() if name not in ("remedy", "flag", "direction")}
+    return {"change": in_few_words(row), **left}
 
 
 def _rows(rows: list[dict[str, Any]]) -> str:

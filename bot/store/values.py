@@ -23,10 +23,22 @@ def resolve(connection: Connection, who: Sight, terms: Sequence[Term]) -> tuple[
         matching = [value for value in known if _fits(term, value)]
         if not matching:
             seen = ", ".join(list(known)[:8]) or "nothing yet"
-            unseen.append(f"No incident here has {term.field} {'' if term.sign == '=' else term.sign}{term.value}. Seen so far: {seen}.")
+            said = f"No incident here has {term.field} {'' if term.sign == '=' else term.sign}{term.value}. Seen so far: {seen}."
+            unseen.append(said + _without(connection, who, term.field, sum(known.values())))
         values[term.field] = [value for value in values[term.field] if value in matching] if term.field in values else matching
     possible = all(values.values())
     return (values if possible else None), tuple(unseen)
+
+
+def _without(connection: Connection, who: Sight, field: str, known: int) -> str:
+    """How many incidents a field says nothing about: what is looked for may be among them."""
+    if field in ("rule", "channel", "outcome"):
+        return ""
+    missing = sum(rollups.values(connection, who.team, "total", who.channels).values()) - known
+    if missing <= 0:
+        return ""
+    log = "its log does not say" if missing == 1 else "their logs do not say"
+    return f" {missing:,} incident{'s have' if missing > 1 else ' has'} no {field} known: {log}."
 
 
 def _fits(term: Term, value: str) -> bool:

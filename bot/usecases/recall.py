@@ -9,6 +9,7 @@ from bot.store.query import parse
 from bot.store.search import Found
 from bot.store.store import Store
 from bot.usecases.desk import Desk, Viewer
+from bot.usecases.erased import what_stays
 from bot.usecases.reply import Reply, Unusable
 
 MOST_ROWS = 50
@@ -43,7 +44,7 @@ async def show(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
         "channel": incident.origin.channel,
         "thread": incident.origin.thread,
         "erased": incident.erased,
-        "diagnosis": dict(incident.document),
+        "diagnosis": dict(what_stays(incident.document, next((t.result for t in reversed(incident.trials) if t.result), None))),
         "contributions": [_contribution(number, one) for number, one in enumerate(incident.contributions, start=1)],
         "trials": [shown_trial(trial) for trial in incident.trials],
         "similar": similar,

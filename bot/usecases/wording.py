@@ -76,7 +76,7 @@ def deed(change: Mapping[str, Any]) -> str:
 
 
 def _said(change: Mapping[str, Any], length: int) -> str:
-    name = str(change.get("id") or change.get("remedy") or "")
+    name = str((change["remedy"] if "remedy" in change else change.get("id")) or "")  # a row's id is the incident's
     return SAID[name][length] if name in SAID else name.replace("-", " ")
 
 

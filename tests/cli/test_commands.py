@@ -71,6 +71,21 @@ def test_forget_erases_the_evidence_and_leaves_what_was_learned(oombot: Oombot, 
     assert shown["erased"]
     assert shown["contributions"][0]["text"] is None
     assert shown["diagnosis"]["phase"] == "graph_capture"
+    text = oombot("show", "1")[1]
+    assert "The evidence is erased. What stays: phase graph_capture, model Qwen/Qwen3-32B" in text
+    assert [gone for gone in ("because .", "Costs:", "First error", "  [") if gone in text] == []
+
+
+def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oombot: Oombot, tmp_path: Path) -> None:
+    assert oombot("history", "--limit", "-3")[0] == 2
+    (tmp_path / "words.txt").write_text("The vLLM pod ended while it loaded the weights: OOMKilled, exit code 137")
+    oombot("diagnose", "words.txt")
+    row = json.loads(oombot("history", "--json")[1])["rows"][0]
+    assert (row["flag"], row["remedy"]) == (None, "raise-host-memory")
+    assert "more host memory" in oombot("history")[1]
+    oombot("outcome", "1", "wrong")
+    (line,) = [line for line in oombot("stats")[1].splitlines() if "more host memory" in line]
+    assert line.split()[-6:] == ["1", "0", "0", "0", "1", "0"]
 
 
 def test_explain_answers_a_question_in_the_askers_words(oombot: Oombot) -> None:

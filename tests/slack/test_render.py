@@ -19,6 +19,7 @@ from bot.slack.render.forms import log_form, notice_view, sizing_form, sizing_vi
 from bot.slack.render.history import history_message, stats_message, worked_lines
 from bot.slack.render.home import home_view
 from bot.slack.render.sizing import sizing_message
+from bot.store.erasure import blanked
 from tests.fakeslack.blocks import MESSAGE, MESSAGE_CHARACTERS, characters, problems, view_problems
 from tests.slack.material import SIZING, budget, certain, unsure
 
@@ -237,3 +238,14 @@ def test_one_incident_is_one_incident() -> None:
 def test_a_review_names_changes_without_a_flag_and_what_was_marked_wrong() -> None:
     tried = {"phase": "serving", "remedy": "add-gpus", "flag": None, "direction": None, "tried": 4, "fixed": 1, "wrong": 2, "other": 1}
     assert worked_lines({"changes": [tried]}) == ["serving: add a GPU: 1 of 4 (2 wrong diagnosis, 1 something else)"]
+
+
+def test_an_erased_incident_has_no_reason_that_is_gone() -> None:
+    sure = {**certain(), "also_possible": [{"phase": "serving", "because": "requests may have run"}]}
+    told = json.dumps(diagnosis_message(sure)[0], ensure_ascii=False)
+    assert "Not excluded: serving, because requests may have run" in told
+    blocks, text = diagnosis_message(blanked(sure))
+    told = json.dumps(blocks, ensure_ascii=False)
+    assert text.startswith("The evidence is erased. What stays: phase graph_capture")
+    assert "Not excluded" not in told
+    assert "Leave alone" not in told

@@ -93,6 +93,32 @@ async def test_forgetting_leaves_the_incident_without_its_words(tmp_path: Path) 
         assert (await history(desk, LOCAL, "phase:graph_capture")).document["rows"][0]["erased"]
 
 
+async def test_an_erased_incident_says_what_stays_and_gives_no_reason_that_is_gone(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        maybe = document(also_possible=[{"phase": "serving", "because": "requests may have run"}])
+        await store.append(Origin(), [paste("zebrafish")], maybe)
+        await store.record_outcome("local", "1", "fixed", "U1")
+        whole = (await show(desk, LOCAL, "1")).document["diagnosis"]
+        assert (whole["summary"], len(whole["also_possible"])) == (maybe["summary"], 1)
+        await forget(desk, LOCAL, "1")
+        left = (await show(desk, LOCAL, "1")).document["diagnosis"]
+        assert left["summary"] == (
+            "The evidence is erased. What stays: phase graph_capture, model Qwen/Qwen3-235B-A22B, GPU H100-80GB, outcome fixed."
+        )
+        assert (left["also_possible"], left["avoid"], left["phase"]) == ([], [], "graph_capture")
+
+
+async def test_a_search_for_a_card_says_how_many_incidents_name_none(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        assert "known" not in (await history(desk, LOCAL, "gpu:h200")).document["ignored"][0]
+        await store.append(Origin(), [paste()], document(deployment={"model": "Qwen/Qwen3-8B"}))
+        (said,) = (await history(desk, LOCAL, "gpu:h200")).document["ignored"]
+        assert said == "No incident here has gpu h200. Seen so far: H100-80GB. 1 incident has no gpu known: its log does not say."
+        assert (await history(desk, LOCAL, "gpu:h100")).document["ignored"] == []
+        assert "known" not in (await history(desk, LOCAL, "outcome:fixed")).document["ignored"][0]
+
+
 async def test_retention_of_nought_days_keeps_everything(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         await store.append(Origin(), [paste("zebrafish")], document())

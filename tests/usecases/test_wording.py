@@ -53,6 +53,8 @@ def test_the_advice_names_where_it_leads_from_only_where_it_leads_away(change: A
         (SEQS, "lower --max-num-seqs to 256", "lowering --max-num-seqs to 256"),
         (offer("add-gpus"), "add a GPU", "the change “add a GPU”"),
         ({"remedy": "add-gpus", "flag": None}, "add a GPU", "the change “add a GPU”"),
+        ({"id": "D-0001", "remedy": "add-gpus", "flag": None}, "add a GPU", "the change “add a GPU”"),
+        ({"id": "D-0001", "remedy": None, "flag": None}, "", "the change"),
         ({}, "", "the change"),
         ({"flag": None, "direction": None, "value": None, "remedy": None}, "", "the change"),
     ],

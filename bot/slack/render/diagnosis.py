@@ -25,6 +25,7 @@ from bot.slack.render.budget import budget_blocks
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, rank_name, size
+from bot.usecases.erased import what_stays
 from bot.usecases.settle import CHECKLIST
 from bot.usecases.wording import in_few_words, in_words
 
@@ -41,6 +42,7 @@ def diagnosis_message(
     `rounds`: how often something was added since the first question; after two, the message stops asking.
     """
     last = next((trial for trial in reversed(trials) if trial.get("outcome")), None)
+    document = what_stays(document, last["outcome"] if last else None)
     waiting = last is None or trials[-1] is not last
     blocks = [
         *_verdict(document),
