@@ -9,6 +9,7 @@ from bot.store.store import open_store
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.wording import incidents
 
 _OTHER = "This database is PostgreSQL: use its own pg_dump and pg_restore."
 
@@ -30,7 +31,7 @@ async def restore(settings: Settings, source: Path, *, replace: bool = False) ->
         raise Unusable(f"{source} is the database itself. Name a backup of it.")
     held = files.held(target)
     if held != 0 and not replace:
-        what = "cannot be read, so nobody can tell what it holds" if held is None else f"holds {_incidents(held)} already"
+        what = "cannot be read, so nobody can tell what it holds" if held is None else f"holds {incidents(held)} already"
         way = "With --replace the backup takes its place, and a copy of it is kept beside it."
         raise Unusable(f"{target} {what}. Nothing was changed. {way}")
     aside = files.set_aside(target) if held != 0 else None
@@ -39,7 +40,7 @@ async def restore(settings: Settings, source: Path, *, replace: bool = False) ->
     count = (await store.state())["incidents"]
     await store.close()
     was = f" What was there before is in {aside}." if aside else ""
-    return _notice(f"{target} is as it was in {source}: {_incidents(count)}.{was}")
+    return _notice(f"{target} is as it was in {source}: {incidents(count)}.{was}")
 
 
 async def copy(desk: Desk, url: str) -> Reply:
@@ -49,7 +50,7 @@ async def copy(desk: Desk, url: str) -> Reply:
         count = await kept(desk).copy_to(target)
     finally:
         await target.close()
-    return _notice(f"{_incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
+    return _notice(f"{incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
 
 
 def _file(settings: Settings) -> Path:
@@ -57,10 +58,6 @@ def _file(settings: Settings) -> Path:
     if found is None:
         raise Unusable(_OTHER)
     return found
-
-
-def _incidents(count: int) -> str:
-    return "1 incident" if count == 1 else f"{count:,} incidents"
 
 
 def _notice(says: str) -> Reply:

@@ -10,6 +10,7 @@ from bot.store.dump import SCHEMA, incident_types
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.wording import incidents
 
 Form = Literal["jsonl", "csv"]
 
@@ -30,14 +31,14 @@ async def export(desk: Desk, out: TextIO, form: Form = "jsonl") -> Reply:
             table.writerow(_cells(record))
         else:
             out.write(json.dumps(record, ensure_ascii=True) + "\n")
-    return Reply("notice", {"schema": "oombot.notice/1", "says": f"{count:,} incidents written."})
+    return Reply("notice", {"schema": "oombot.notice/1", "says": f"{incidents(count)} written."})
 
 
 async def take_in(desk: Desk, source: TextIO, form: Form = "jsonl") -> Reply:
     """Read what `export` wrote; all or nothing. Incidents that are there already are left as they are."""
     records = _from_csv(source) if form == "csv" else _from_lines(source)
     come, there = await kept(desk).import_rows(records)
-    says = f"{come:,} incidents came in" + (f", {there:,} were there already." if there else ".")
+    says = f"{incidents(come)} came in" + (f", {there:,} {'was' if there == 1 else 'were'} there already." if there else ".")
     return Reply("notice", {"schema": "oombot.notice/1", "says": says})
 
 

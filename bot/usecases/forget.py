@@ -5,6 +5,7 @@ from datetime import timedelta
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply
+from bot.usecases.wording import incidents
 
 
 async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
@@ -21,7 +22,7 @@ async def purge(desk: Desk, days: int | None = None) -> Reply:
     if kept_for <= 0:
         return _notice("Evidence is kept for ever here (OOMBOT_RETENTION_DAYS is 0). Nothing was erased.")
     count = await kept(desk).purge(desk.now() - timedelta(days=kept_for))
-    return _notice(f"The evidence of {count:,} incident{'s' * (count != 1)} older than {kept_for} days is erased.")
+    return _notice(f"The evidence of {incidents(count)} older than {kept_for} days is erased.")
 
 
 def _notice(says: str) -> Reply:

@@ -1,4 +1,4 @@
-"""A change in words, the same at every door: as a whole advice, as a few words for a table, and as the deed that was done."""
+"""A change in words, the same at every door: as a whole advice, as a few words for a table, and as the deed that was done; and counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -73,6 +73,11 @@ def deed(change: Mapping[str, Any]) -> str:
         return f"the change “{said}”" if said else "the change"
     verb = {"lower": "lowering", "raise": "raising", "set": "setting", "remove": "removing"}.get(str(change.get("direction")), "changing")
     return f"{verb} {change['flag']}{_to(change)}"
+
+
+def incidents(count: int) -> str:
+    """`1 incident`, `1,200 incidents`."""
+    return f"{count:,} incident{'' if count == 1 else 's'}"
 
 
 def _said(change: Mapping[str, Any], length: int) -> str:

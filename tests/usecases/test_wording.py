@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.wording import SAID, deed, in_few_words, in_words
+from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,3 +67,7 @@ def test_every_change_without_a_flag_has_its_sentence() -> None:
     rules = tomllib.loads((ROOT / "rules/remedies.toml").read_text(encoding="utf-8"))["remedy"]
     assert {rule["id"] for rule in rules if not rule.get("flag")} - set(SAID) == set()
     assert [few for few, _ in SAID.values() if len(few) > 40] == []
+
+
+def test_one_incident_is_no_incidents() -> None:
+    assert [incidents(count) for count in (0, 1, 1200)] == ["0 incidents", "1 incident", "1,200 incidents"]
