@@ -22,7 +22,7 @@ def test_every_example_needs_its_bytes(family: str, example: Example) -> None:
         "tensor_parallel_size": example.tp,
         "max_model_len": example.length,
         "max_num_batched_tokens": example.max_num_batched_tokens,
-        "weights_bytes": 0,
+        "weights_bytes": 1,
         "other_bytes": 0,
     }
     assert max(answer(load_sizing(), question).plan.request_bytes) == example.request_bytes
