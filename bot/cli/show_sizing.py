@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, table, wrapped
-from bot.domain.size import gib
+from bot.domain.size import gb, gib
 
 Document = Mapping[str, Any]
 
@@ -27,13 +27,19 @@ def _parts(document: Document) -> Iterator[str]:
     yield from _terms(document)
     yield from _ways(document)
     yield from _assumptions(document)
-    yield f"\n{bold('Run')}\n    {document['command']}"
+    yield from _run(document)
+
+
+def _run(document: Document) -> Iterator[str]:
+    """Only what fits is offered to run."""
+    if document.get("command"):
+        beside = f", with {document['command_with']}" if document.get("command_with") else ""
+        yield f"\n{bold('Run')}{beside}\n    {document['command']}"
 
 
 def _verdict(document: Document) -> str:
     what = " on ".join(str(document[key]) for key in ("model", "gpu") if document.get(key))
-    answer = {True: "It fits", False: "It does not fit", None: "Open"}[document["fits"]]
-    return f"{answer}: {what or 'this model'}, vLLM {document['engine_version']}"
+    return f"{document['headline']}: {what or 'this model'}, vLLM {document['engine_version']}"
 
 
 def _sentence(text: str) -> str:
@@ -60,6 +66,8 @@ def _ranks(document: Document) -> Iterator[str]:
         name = f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {numbers[0]} to {numbers[-1]}"
         limits = " *" if len(groups) > 1 and document["limiting_rank"] in numbers else ""
         rows.append((name + limits, *("not known" if value is None else gib(value) for value in figures)))
+        if document.get("decimal"):
+            rows.append(("  in GB", *("" if value is None else gb(value) for value in figures)))
     yield f"\n{bold('Budget')}, in units of the engine's own log (1 GiB is 1.074 GB)"
     yield table(rows, right=(1, 2, 3, 4, 5, 6))
     spread = document.get("range")
@@ -106,8 +114,8 @@ def _ways(document: Document) -> Iterator[str]:
         yield f"\n{bold('What would make it fit')}, cheapest first"
         for way in ways:
             yield wrapped(f"{way['says']}. {_sentence(way['costs'])}", first="  - ", indent="    ")
-    elif document["fits"] is False:
-        yield "\n  No single change that was tried makes it fit."
+    elif document["headline"] in ("It does not fit", "It may fit"):
+        yield "\n  Nothing that was tried makes it fit for certain."
     for said in room:
         yield wrapped(_sentence(said))
 
@@ -131,8 +139,10 @@ def _side_by_side(beside: Document) -> Iterator[str]:
     yield from (
         wrapped(reason, first="  - ", indent="    ") for reason in beside["reasons"] or ["nothing that these answers rest on differs"]
     )
-    yield f"\n{bold('Run')}"
-    yield from (f"    {command}" for command in dict.fromkeys(answer["command"] for answer in answers))
+    commands = dict.fromkeys(answer["command"] for answer in answers if answer["command"])
+    if commands:
+        yield f"\n{bold('Run')}"
+        yield from (f"    {command}" for command in commands)
 
 
 _CELLS = ("fits", "KV pool", "one full request", "full requests", "longest context", "KV pool from", "KV pool to")
@@ -142,7 +152,7 @@ def _cell(answer: Document, label: str) -> str:
     rank, kv = answer["ranks"][answer["limiting_rank"] or 0], answer["kv"]
     low, high = (answer.get("range") or {}).get("kv_pool_bytes") or (None, None)
     value = {
-        "fits": {True: "yes", False: "no", None: "open"}[answer["fits"]],
+        "fits": {"It fits": "yes", "It does not fit": "no", "It may fit": "maybe"}.get(answer["headline"], "open"),
         "KV pool": _gib(rank["kv_pool_bytes"]),
         "one full request": gib(kv["request_bytes"]),
         "full requests": "–" if kv["max_concurrency"] is None else f"{kv['max_concurrency']:.2f}",

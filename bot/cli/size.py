@@ -127,9 +127,9 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
         if path.is_dir():
             found = read_folder(path)
             beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
-            return {"config": found.config, "model": str(path), **{k: v for k, v in beside.items() if v is not None}}
-        config = {"config": read_json(path, str(path))}
-        return config if question.get("model") else {**config, "model": str(path.parent if path.name == "config.json" else path)}
+            model = {"model": str(path)} if not options.config or found.tensors else {}
+            return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
+        return {"config": read_json(path, str(path))}
     except FileNotFoundError:
         raise Unusable(f"{path}: there is no such file. Give the model's config.json, or the folder that holds it.") from None
     except (HubError, UnicodeDecodeError) as error:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,35 +10,24 @@ from typing import Any
 from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import KvPlan, RankBudget
-from bot.domain.size import gb
 from bot.reading.model_config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size_command import command
+from bot.usecases.size_command import command, model_name
 from bot.usecases.size_compare import compare, several
 from bot.usecases.size_estimates import Measured
 from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
 from bot.usecases.size_refusals import refuse
 from bot.usecases.size_risks import risks
 from bot.usecases.size_search import room, ways
-from bot.usecases.size_terms import Other, Term, other_terms, with_loading
+from bot.usecases.size_terms import Term, other_terms, with_loading
+from bot.usecases.size_units import is_decimal
+from bot.usecases.size_verdict import Answer, headline, pool_range, verdict
 from bot.usecases.size_weights import weights_of
 
 SCHEMA = "oombot.sizing/1"
 Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """A question with a model's name -> the same with its config.json; Unusable when nobody has that model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Everything the document is drawn from. `loading`: what weights need at most while they are read and converted."""
-
-    asked: Asked
-    plan: KvPlan
-    ranks: tuple[RankBudget, ...]
-    other: Other
-    assumptions: tuple[str, ...]
-    loading: Sequence[int] | None = None
 
 
 def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Reply:
@@ -49,9 +38,17 @@ def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | N
             return Reply("sizing", compare(lambda one: _told(rules, one, measured), question, choices))
         _, told = _told(rules, question, measured)
         ask = partial(_again, rules, question, measured)
-        return Reply("sizing", {**told, "ways": ways(ask, question, told, rules.gpus), "room": room(ask, question, told)})
+        found = ways(ask, question, told, rules.gpus)
+        return Reply("sizing", {**told, **_to_run(told, found), "ways": found, "room": room(ask, question, told)})
     except Refused as refused:
         raise Unusable(str(refused)) from refused
+
+
+def _to_run(told: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The command of the question where that fits, else of the cheapest change that does, and what that change is; else none."""
+    if told["fits"] or not found:
+        return {"command": told["command"], "command_with": None}
+    return {"command": found[0]["command"], "command_with": found[0]["with"]}
 
 
 def _told(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None) -> tuple[Asked, dict[str, Any]]:
@@ -146,6 +143,7 @@ def document(told: Answer) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "fits": fits,
+        "headline": headline(told, fits),
         "why": why,
         "limiting_rank": whole.limiting_rank,
         "ranks": [_rank(rank) for rank in told.ranks],
@@ -155,84 +153,23 @@ def document(told: Answer) -> dict[str, Any]:
         "terms": [_term(term) for term in told.other.terms],
         "assumptions": list(told.assumptions),
         "risks": list(risks(asked, told.ranks[whole.limiting_rank or 0], told.other)),
+        "decimal": is_decimal(asked.arguments),
         "engine_version": asked.version,
-        "model": asked.arguments.get("model"),
+        "model": model_name(asked.arguments),
         "gpu": asked.gpu.id if asked.gpu else None,
-        "command": command(asked),
+        "command": command(asked) if fits else None,
     }
 
 
 def _range(told: Answer) -> dict[str, list[int]] | None:
     """Where the pool of the limiting rank lies when other terms are estimated; None when the pool is given or open."""
-    rank = told.ranks[told.plan.limiting_rank or 0]
-    if told.other.span is None or not told.other.estimated or rank.budget is None or rank.weights is None:
-        return None
-    if told.asked.arguments.get("kv_cache_memory_bytes") is not None:
-        return None
-    low, _, high = told.other.span
-    return {"kv_pool_bytes": [rank.budget - rank.weights - high, rank.budget - rank.weights - low]}
+    spread = pool_range(told, told.ranks[told.plan.limiting_rank or 0])
+    return None if spread is None else {"kv_pool_bytes": list(spread)}
 
 
 def _term(term: Term) -> dict[str, Any]:
     estimated = {} if term.low is None else {"range": [term.low, term.high], "inside_budget": term.inside}
     return {"name": term.name, "bytes": term.bytes, "basis": term.basis, **estimated}
-
-
-def verdict(told: Answer) -> tuple[bool | None, str]:
-    """Whether it fits, and a sentence that says by how much."""
-    for rank in told.ranks:
-        claimed = (rank.weights or 0) + (0 if told.other.estimated else rank.other or 0) + max(0, rank.kv_pool or 0)
-        if rank.total is not None and rank.weights is not None and claimed > rank.total:
-            return False, f"rank {rank.rank} needs {gb(claimed)} for weights, pool and the rest, but its device has {gb(rank.total)}"
-    for rank, most in zip(told.ranks, told.loading or (), strict=False):
-        if rank.total is not None and most > rank.total:
-            return (
-                False,
-                f"rank {rank.rank} needs {gb(most)} while weights are loaded and converted, but its device has {gb(rank.total)}",
-            )
-    whole = told.plan
-    if whole.fits is None:
-        return None, "whether it fits is open: " + _missing(told)
-    need, length = max(whole.request_bytes), told.asked.settings.max_model_len
-    if whole.concurrency is None:
-        return True, "this model keeps no KV cache, so its pool cannot be too small"
-    pool = told.ranks[whole.limiting_rank or 0].kv_pool or 0
-    if told.asked.settings.blocks_override is not None:
-        return whole.fits, _overridden(whole, need, length)
-    if not whole.fits:
-        short = f"one request of {length:,} tokens needs {gb(need)} a rank, and the pool of rank {whole.limiting_rank} has {gb(pool)}"
-        return False, short + _unsure(told, need, fits=False)
-    held = f"the pool of rank {whole.limiting_rank} has {gb(pool)}, room for {whole.concurrency:.2f} requests of {length:,} tokens"
-    return True, held + _unsure(told, need, fits=True)
-
-
-def _overridden(whole: KvPlan, need: int, length: int) -> str:
-    """How many blocks were asked for decides, whatever memory there is."""
-    held = f"the {whole.num_blocks or 0:,} blocks asked for hold {whole.concurrency or 0:.2f} requests of {length:,} tokens"
-    return held if whole.fits else f"{held}; one such request needs {gb(need)} a rank"
-
-
-def _unsure(told: Answer, need: int, *, fits: bool) -> str:
-    """What the other end of an estimated range would mean."""
-    spread = _range(told)
-    if spread is None:
-        return ""
-    low, high = spread["kv_pool_bytes"]
-    if fits and low < need:
-        return f"; other consumption is estimated, and at worst the pool has {gb(low)}, too little for one"
-    if not fits and high >= need:
-        return f"; other consumption is estimated, and at best the pool has {gb(high)}, enough for one"
-    return ""
-
-
-def _missing(told: Answer) -> str:
-    rank = told.ranks[0]
-    gaps = [
-        name
-        for name, value in (("the device's memory", rank.total), ("weights per rank", rank.weights), ("other consumption", rank.other))
-        if value is None
-    ]
-    return f"{', '.join(gaps)} not known; give --kv-cache-memory-bytes or what is missing"
 
 
 def _rank(rank: RankBudget) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The command line that a sizing question stands for."""
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from bot.usecases.size_question import Asked
 
@@ -13,9 +15,17 @@ SAID = (
 """Engine arguments that a command repeats, in this order."""
 
 
+def model_name(given: Mapping[str, Any]) -> str | None:
+    """The model as it was named, else as its config.json names it; None when neither does. A path of another machine is no name."""
+    config = given.get("config")
+    own = config.get("_name_or_path") if isinstance(config, Mapping) else None
+    usable = isinstance(own, str) and own.strip() and not own.startswith(("/", ".", "~", "-")) and "\\" not in own
+    return str(given.get("model") or "") or (str(own) if usable else None)
+
+
 def command(asked: Asked) -> str:
     """`vllm serve MODEL` with every engine argument that the question gave."""
-    parts = ["vllm", "serve", str(asked.arguments.get("model") or "MODEL")]
+    parts = ["vllm", "serve", model_name(asked.arguments) or "MODEL"]
     for name in SAID:
         parts += _flag(name, asked.arguments.get(name))
     return shlex.join(parts)

@@ -36,8 +36,12 @@ def compare(one: One, question: Mapping[str, Any], choices: Sequence[tuple[str, 
 
 
 def _summary(choices: Sequence[tuple[str, str]], documents: Sequence[Document]) -> str:
-    words = {True: "fits", False: "does not fit", None: "is open"}
-    return "; ".join(f"{value} {words[document['fits']]}{_held(document)}" for (_, value), document in zip(choices, documents, strict=True))
+    return "; ".join(
+        f"{value} {_WORDS[document['headline']]}{_held(document)}" for (_, value), document in zip(choices, documents, strict=True)
+    )
+
+
+_WORDS = {"It fits": "fits", "It does not fit": "does not fit", "It may fit": "may fit", "Open": "is open"}
 
 
 def _held(document: Document) -> str:

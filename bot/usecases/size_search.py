@@ -7,6 +7,7 @@ from typing import Any
 from bot.budget.search import first, largest
 from bot.domain.size import gib
 from bot.rulebook.gpus import Gpus
+from bot.usecases.size_checkpoints import Checkpoint, checkpoints
 from bot.usecases.size_estimates import quantization_method
 
 Document = Mapping[str, Any]
@@ -27,15 +28,21 @@ class Change:
 
     arguments: Mapping[str, Any]
     costs: str
-    price: int
+    price: float
     shown: Mapping[str, Any] | None = None
 
 
 def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> list[dict[str, Any]]:
-    """Single changes that make a model fit that does not, cheapest first; none when it fits or when that is open."""
-    if document.get("fits") is not False:
+    """Changes that make a model fit for certain, cheapest first; none when it fits or when an input that decides is missing.
+
+    Where no setting and no other checkpoint alone is enough, checkpoints on more cards come before more cards alone.
+    """
+    if document.get("headline") not in ("It does not fit", "It may fit"):
         return []
-    return _fitting(ask, _changes(ask, question, document, gpus)) or _fitting(ask, _pairs(ask, question))
+    found = _fitting(ask, _changes(ask, question, document, gpus))
+    hardware = _fitting(ask, _cards(ask, question, gpus))
+    between = [] if found else _fitting(ask, _checkpoints_and_more(ask, question, document, gpus))
+    return [*found, *between, *(hardware or ([] if found else _fitting(ask, _pairs(ask, question))))]
 
 
 def _fitting(ask: Ask, changes: Iterator[Change]) -> list[dict[str, Any]]:
@@ -48,18 +55,28 @@ def _fitting(ask: Ask, changes: Iterator[Change]) -> list[dict[str, Any]]:
 
 
 def room(ask: Ask, question: Mapping[str, Any], document: Document) -> list[str]:
-    """What more would fit when it fits: the longest context, the fewest cards."""
+    """What more would fit for certain when it fits: the longest context, the fewest cards."""
     if not document.get("fits"):
         return []
     said = []
-    whole = ask({"max_model_len": -1})
-    longest = ((whole or {}).get("kv") or {}).get("estimated_max_model_len")
-    if longest and longest > (question.get("max_model_len") or 0) > 0:
+    asked = int(question.get("max_model_len") or 0)
+    longest = _longest(ask) if asked > 0 else None
+    if longest and longest > asked:
         said.append(f"up to {longest:,} tokens of context would fit")
     fewest = first(_smaller_sizes(question), lambda tp: _fits(ask, {"tensor_parallel_size": tp}))
     if fewest is not None:
         said.append(f"tensor parallel size {fewest} would be enough")
     return said
+
+
+def _longest(ask: Ask, beside: Mapping[str, Any] | None = None) -> int | None:
+    """The longest context that fits for certain: what the typical pool holds, else the largest multiple of the step below it."""
+    more = beside or {}
+    whole = ask({**more, "max_model_len": -1})
+    high = int(((whole or {}).get("kv") or {}).get("estimated_max_model_len") or 0)
+    if high and _fits(ask, {**more, "max_model_len": high}):
+        return high
+    return largest(lambda tokens: _fits(ask, {**more, "max_model_len": tokens}), STEP, high, STEP) if high >= STEP else None
 
 
 def _smaller_sizes(question: Mapping[str, Any]) -> Sequence[int]:
@@ -75,15 +92,17 @@ def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gp
     if not str(question.get("kv_cache_dtype") or "auto").startswith(("fp8", "nvfp4", "int")):
         yield Change({"kv_cache_dtype": "fp8"}, "half the bytes per cached value; quality needs a check of its own", 20)
     yield from _leaner(ask, question)
-    yield from _cards(ask, question, gpus)
+    for price, one in enumerate(checkpoints(question, gpus)):
+        yield Change(one.arguments, one.costs, 32 + price, {"checkpoint": one.title})
+    if not any(question.get(name) is not None for name in ("weights_bytes", "checkpoint_bytes")) and not quantization_method(question):
+        yield Change({"quantization": "fp8"}, "weights turned into 8 bits while they load; quality needs a check of its own", 35)
 
 
 def _shorter(ask: Ask, question: Mapping[str, Any], document: Document) -> Iterator[Change]:
     """The longest context that the pool still holds."""
-    asked = question.get("max_model_len")
-    whole = ask({"max_model_len": -1}) if asked in (None, -1) else document
-    high = int(((whole or {}).get("kv") or {}).get("estimated_max_model_len") or 0)
-    length = largest(lambda tokens: _fits(ask, {"max_model_len": tokens}), STEP, high, STEP) if high >= STEP else None
+    if not (document.get("kv") or {}).get("estimated_max_model_len"):
+        return
+    length = _longest(ask)
     if length:
         yield Change({"max_model_len": length}, f"requests longer than {length:,} tokens are refused", 0)
 
@@ -115,31 +134,42 @@ def _leaner(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
         yield Change({"enforce_eager": True}, "no CUDA graphs: slower decoding", 30)
 
 
+def _checkpoints_and_more(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
+    """Another checkpoint, with a shorter context, on more cards, or on a larger card."""
+    tp = int(question.get("tensor_parallel_size") or 1)
+    for at, one in enumerate(checkpoints(question, gpus)):
+        length = _longest(ask, one.arguments)
+        if length:
+            costs = f"{one.costs}; requests longer than {length:,} tokens are refused"
+            yield _beside(one, {"max_model_len": length}, costs, 36 + at)
+        size = _larger_size(ask, question, one.arguments)
+        if size is not None:
+            yield _beside(one, {"tensor_parallel_size": size}, f"{size} cards instead of {tp}; {one.costs}", 38 + size / 100 + at / 1000)
+        for card in _larger_card(ask, question, gpus, one.arguments):
+            yield _beside(one, card.arguments, f"{card.costs}; {one.costs}", 39 + at / 10)
+
+
+def _beside(one: Checkpoint, more: Mapping[str, Any], costs: str, price: float) -> Change:
+    return Change({**one.arguments, **more}, costs, price, {"checkpoint": one.title, **more})
+
+
+def _larger_size(ask: Ask, question: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> int | None:
+    tp = int(question.get("tensor_parallel_size") or 1)
+    return first([n for n in TENSOR_SIZES if n > tp], lambda n: _fits(ask, {**(beside or {}), "tensor_parallel_size": n}))
+
+
 def _cards(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:
     """More ranks, and the next larger card of the same maker."""
     if question.get("weights_bytes") is None:
         tp = int(question.get("tensor_parallel_size") or 1)
-        larger = first([n for n in TENSOR_SIZES if n > tp], lambda n: _fits(ask, {"tensor_parallel_size": n}))
+        larger = _larger_size(ask, question)
         if larger is not None:
             yield Change({"tensor_parallel_size": larger}, f"{larger} cards instead of {tp}", 40 + larger)
         stages = int(question.get("pipeline_parallel_size") or 1)
         yield Change(
             {"pipeline_parallel_size": stages * 2}, f"{stages * 2} pipeline stages instead of {stages}: twice the cards, more latency", 60
         )
-    yield from _fewer_bits(question)
     yield from _larger_card(ask, question, gpus)
-
-
-def _fewer_bits(question: Mapping[str, Any]) -> Iterator[Change]:
-    """Other weights of the same model: 8 bits by a flag, 4 bits by another checkpoint."""
-    config = question.get("config")
-    if question.get("weights_bytes") is not None or quantization_method(question) or not isinstance(config, Mapping):
-        return
-    yield Change({"quantization": "fp8"}, "weights in 8 bits; a checkpoint quantized beforehand loads without the peak", 35)
-    four = {**config, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}}
-    yield Change(
-        {"config": four}, "another checkpoint of the model, in 4 bits; quality needs a check of its own", 36, {"checkpoint": "4-bit AWQ"}
-    )
 
 
 def _pairs(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
@@ -159,7 +189,7 @@ def _pairs(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
             yield Change({"tensor_parallel_size": size, **arguments}, f"{costs} {size} cards instead of {tp}", size + price)
 
 
-def _larger_card(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:
+def _larger_card(ask: Ask, question: Mapping[str, Any], gpus: Gpus, beside: Mapping[str, Any] | None = None) -> Iterator[Change]:
     now = gpus.decide(str(question.get("gpu") or ""), None)
     if now is None or now.total is None or question.get("gpu_memory_bytes") is not None:
         return
@@ -167,7 +197,7 @@ def _larger_card(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[
         spec for spec in gpus.specs if spec.vendor == now.vendor and not spec.rare and not spec.part_of and spec.unified == now.unified
     ]
     larger = sorted((spec for spec in whole if (spec.total or 0) > now.total), key=lambda spec: spec.total or 0)
-    card = first(larger, lambda spec: _fits(ask, {"gpu": spec.id}))
+    card = first(larger, lambda spec: _fits(ask, {**(beside or {}), "gpu": spec.id}))
     if card is not None:
         yield Change({"gpu": card.id}, f"{card.id} cards instead of {now.id}", 50)
 
@@ -185,15 +215,17 @@ def _way(change: Change, answer: Document) -> dict[str, Any]:
     said = ", ".join(_said(name, value) for name, value in told.items())
     return {
         "change": dict(told),
+        "with": said,
         "says": f"{said} fits{held}",
         "costs": change.costs,
         "kv_pool_bytes": pool,
         "max_concurrency": kv["max_concurrency"],
+        "command": answer["command"],
     }
 
 
 def _said(name: str, value: object) -> str:
     if name == "checkpoint":
-        return f"a {value} checkpoint"
+        return f"{'an' if str(value).startswith('F') else 'a'} {value} checkpoint"
     flag = "--" + name.replace("_", "-")
     return f"card {value}" if name == "gpu" else flag if value is True else f"{flag} {value}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -149,7 +150,42 @@ def test_what_does_not_fit_is_an_answer_with_ways(capsys: pytest.CaptureFixture[
     assert text.startswith("It does not fit: meta-llama/Llama-3.3-70B-Instruct on H100-80GB")
     assert "What would make it fit, cheapest first" in text
     assert "Demand, not a reservation" in text
-    assert "\nRun\n    vllm serve meta-llama/Llama-3.3-70B-Instruct" in text
+    assert re.search(
+        r"\nRun, with --max-model-len (\d+)\n    vllm serve meta-llama/\S+ --tensor-parallel-size 2 --max-model-len \1\n", text
+    )
+
+
+def test_nothing_is_offered_to_run_where_nothing_fits(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    assert run(["size", "--config", config, "--gpu", "L4", "--weights-bytes", "1000GiB"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("It does not fit: L4-24GB")
+    assert "The weights alone take 1,000.00 GiB on rank 0" in text
+    assert "vllm serve" not in text
+
+
+def test_an_estimate_that_does_not_decide_may_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "gpt-oss-120b", "--gpu", "H100"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("It may fit: openai/gpt-oss-120b on H100-80GB")
+    assert "Run, with --tensor-parallel-size 2\n" in text
+
+
+def test_a_config_file_is_no_name_to_serve(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    asked = ("--gpu", "H100", "--tp", "4")
+    assert answered(capsys, "--config", config, *asked)["command"] == "vllm serve MODEL --tensor-parallel-size 4"
+    assert answered(capsys, "--config", str(Path(config).parent), *asked)["command"] == "vllm serve MODEL --tensor-parallel-size 4"
+    Path(config).write_text(json.dumps({**LLAMA, "_name_or_path": "acme/heron-70b"}))
+    assert answered(capsys, "--config", config, *asked)["command"] == "vllm serve acme/heron-70b --tensor-parallel-size 4"
+
+
+def test_amounts_read_in_gib_and_in_gb_only_beside_what_was_given_so(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    asked = ["size", "--config", config, "--tp", "4", "--utilization", "0.92"]
+    assert run([*asked, "--gpu-memory-bytes", "80GB", "--checkpoint-bytes", "70GB", "--other-bytes", "10GB"]) == 0
+    text = capsys.readouterr().out
+    assert "The pool of rank 0 has 42.93 GiB (46.1 GB)" in text
+    assert re.search(r"in GB +80 GB +73.6 GB +17.5 GB +10 GB +46.1 GB +6.4 GB", text)
+    assert run([*asked, "--gpu-memory-bytes", "80GiB", "--checkpoint-bytes", "70GiB", "--other-bytes", "10GiB"]) == 0
+    assert re.search(r"\d GB\b(?!\))", capsys.readouterr().out) is None
 
 
 def test_two_versions_and_several_cards_stand_in_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,7 +314,7 @@ def test_weights_that_do_not_fit_while_they_are_converted_do_not_fit(capsys: pyt
     asked = ["llama-3.3-70b", "--gpu", "H100", "--quantization", "fp8", "--max-model-len", "2048"]
     before = answered(capsys, *asked, "--engine-version", "0.14.0")
     assert before["fits"] is False
-    assert before["why"] == "rank 0 needs 142 GB while weights are loaded and converted, but its device has 85.03 GB"
+    assert before["why"] == "rank 0 needs 132.24 GiB while weights are loaded and converted, but its device has 79.19 GiB"
     since = answered(capsys, *asked, "--engine-version", "0.15.0")
     assert "while weights are loaded" not in since["why"]
     (loading,) = [term for term in since["terms"] if term["name"] == "weights while loading"]

@@ -10,7 +10,7 @@ from bot.usecases.reply import Unusable
 from bot.usecases.size import answer, size, size_batch
 from bot.usecases.size_question import Refused, SizingRules, load_sizing
 
-GB = 10**9
+GB, GIB = 10**9, 2**30
 EIGHTY_LAYERS = {
     "architectures": ["LlamaForCausalLM"],
     "num_hidden_layers": 80,
@@ -98,13 +98,46 @@ def test_a_request_larger_than_the_pool_does_not_fit_and_the_longest_that_would_
     told = document(rules, kv_cache_memory_bytes=10 * GB)
     assert told["fits"] is False
     assert told["kv"]["estimated_max_model_len"] == 122_048  # 7,629 blocks, one of them held back
-    assert "one request of 131,072 tokens needs 10.74 GB a rank" in told["why"]
+    assert told["why"] == (
+        "the pool of rank 0 has 9.31 GiB (10 GB), too little for one request of 131,072 tokens, which needs 10.00 GiB (10.74 GB) a rank"
+    )
 
 
 def test_weights_and_pool_beyond_the_device_do_not_fit_although_the_request_would(rules: SizingRules) -> None:
     told = document(rules, kv_cache_memory_bytes=75 * GB)
-    assert told["fits"] is False
-    assert "its device has 80 GB" in told["why"]
+    assert (told["fits"], told["command"]) == (False, None)
+    assert told["why"] == (
+        "weights (16.30 GiB (17.5 GB)), other consumption (9.31 GiB (10 GB)) and the pool (69.85 GiB (75 GB)) come to "
+        "95.46 GiB (102.5 GB) on rank 0, more than the 74.51 GiB (80 GB) of its device"
+    )
+
+
+def test_weights_larger_than_the_device_are_named_as_the_weights_alone(rules: SizingRules) -> None:
+    told = document(rules, weights_bytes=96 * GIB)
+    assert (told["fits"], told["headline"]) == (False, "It does not fit")
+    assert told["why"].startswith("the weights alone take 96.00 GiB (103.08 GB) on rank 0, more than the 74.51 GiB (80 GB) of its device")
+
+
+def test_weights_larger_than_the_budget_leave_no_pool(rules: SizingRules) -> None:
+    given = {"gpu_memory_bytes": 80 * GIB, "weights_bytes": 60 * GIB, "checkpoint_bytes": None, "other_bytes": 0}
+    why = document(rules, gpu_memory_utilization=0.5, **given)["why"]
+    assert why == "the weights alone take 60.00 GiB on rank 0 and leave no pool in its budget of 40.00 GiB (utilization 0.5)"
+
+
+def test_weights_and_other_consumption_that_leave_no_pool_are_both_named(rules: SizingRules) -> None:
+    given = {"gpu_memory_bytes": 80 * GIB, "weights_bytes": 30 * GIB, "checkpoint_bytes": None, "other_bytes": 15 * GIB}
+    why = document(rules, gpu_memory_utilization=0.5, **given)["why"]
+    assert why == (
+        "weights (30.00 GiB) and other consumption (15.00 GiB) come to 45.00 GiB on rank 0 "
+        "and leave no pool in its budget of 40.00 GiB (utilization 0.5)"
+    )
+
+
+def test_gigabytes_stand_only_beside_what_was_given_in_them(rules: SizingRules) -> None:
+    article = document(rules)
+    assert (article["decimal"], "42.93 GiB (46.1 GB)" in article["why"]) == (True, True)
+    binary = document(rules, gpu_memory_bytes=80 * GIB, checkpoint_bytes=64 * GIB, other_bytes=8 * GIB)
+    assert (binary["decimal"], "GB" in binary["why"]) == (False, False)
 
 
 def test_what_is_not_known_leaves_the_answer_open(rules: SizingRules) -> None:
@@ -235,6 +268,36 @@ def test_a_bare_infinity_in_a_config_is_read(rules: SizingRules) -> None:
 def test_one_question_without_an_answer_is_unusable(rules: SizingRules) -> None:
     with pytest.raises(Unusable, match="not divisible"):
         document(rules, tensor_parallel_size=5)
+
+
+@pytest.mark.parametrize(("own", "said"), [
+    ("meta-llama/Llama-3.1-70B", "meta-llama/Llama-3.1-70B"), ("/mnt/train/out", "MODEL"), ("", "MODEL"), (None, "MODEL"), (7, "MODEL"),
+])  # fmt: skip
+def test_a_config_without_a_model_is_called_by_its_own_name_or_by_none(rules: SizingRules, own: object, said: str) -> None:
+    told = document(rules, config={**EIGHTY_LAYERS, "_name_or_path": own})
+    assert told["command"].startswith(f"vllm serve {said} --tensor-parallel-size 4")
+
+
+def test_what_does_not_fit_is_run_as_the_cheapest_change_that_does(rules: SizingRules) -> None:
+    told = document(rules, model="acme/heron", other_bytes=50 * GB)
+    assert told["fits"] is False
+    assert told["command_with"] == "--max-model-len 74432"
+    assert told["command"] == told["ways"][0]["command"]
+    assert told["command"] == (
+        "vllm serve acme/heron --tensor-parallel-size 4 --max-model-len 74432 --max-num-seqs 256 --gpu-memory-utilization 0.92"
+    )
+
+
+def test_no_command_where_nothing_fits_or_the_answer_is_open(rules: SizingRules) -> None:
+    hopeless = document(rules, config=EIGHTY_LAYERS, weights_bytes=100 * GB)
+    assert (hopeless["fits"], hopeless["ways"], hopeless["command"], hopeless["command_with"]) == (False, [], None, None)
+    open_ = document(rules, gpu_memory_bytes=None)
+    assert (open_["fits"], open_["headline"], open_["command"]) == (None, "Open", None)
+
+
+def test_a_batch_gives_no_command_for_what_does_not_fit(rules: SizingRules) -> None:
+    lines = [json.dumps({**ARTICLE, "id": one, "kv_cache_memory_bytes": one * GB}) for one in (5, 40)]
+    assert [(told["fits"], told["command"] is None) for told in size_batch(rules, lines)] == [(False, True), (True, False)]
 
 
 def test_the_command_line_repeats_what_was_asked(rules: SizingRules) -> None:

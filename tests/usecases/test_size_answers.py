@@ -8,6 +8,7 @@ import pytest
 from bot.budget.search import first, largest
 from bot.domain.overheads import Estimate
 from bot.domain.size import GIB
+from bot.domain.tensors import StoredTensor
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
 from bot.usecases.size import size, size_batch
@@ -68,9 +69,43 @@ def test_a_measured_start_stands_in_for_the_estimate_of_that_term() -> None:
     assert (term["name"], term["bytes"], term["basis"], term["range"]) == ("activations", 2 * GIB, "measured D-0187", [2 * GIB, 2 * GIB])
 
 
-def test_an_estimate_that_could_tip_the_answer_is_said() -> None:
-    why = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=22528)["why"]
-    assert "other consumption is estimated, and at worst the pool has" in why
+@pytest.mark.parametrize("length", [22528, 29696])
+def test_an_estimate_on_both_sides_of_the_limit_decides_nothing(length: int) -> None:
+    told = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length)
+    low, high = told["range"]["kv_pool_bytes"]
+    assert low < told["kv"]["request_bytes"] < high
+    assert (told["fits"], told["headline"]) == (None, "It may fit")
+    assert f"at best enough and at worst too little for one request of {length:,} tokens" in told["why"]
+    way = told["ways"][0]
+    assert told["command"] == way["command"]
+    assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, **{"max_model_len": length, **way["change"]})["fits"] is True
+
+
+@pytest.mark.parametrize(("length", "fits"), [(2048, True), (131072, False)])
+def test_an_estimate_on_one_side_of_the_limit_decides(length: int, fits: bool) -> None:
+    told = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length)
+    low, high = told["range"]["kv_pool_bytes"]
+    assert (low > told["kv"]["request_bytes"]) is fits
+    assert (high < told["kv"]["request_bytes"]) is not fits
+    assert told["fits"] is fits
+
+
+def test_a_given_pool_is_no_estimate_and_decides_alone() -> None:
+    asked: dict[str, Any] = {"gpu": "H100", "tensor_parallel_size": 2, "max_model_len": 22528}
+    need = ask("llama-3.3-70b", **asked)["kv"]["request_bytes"]
+    answers = [ask("llama-3.3-70b", kv_cache_memory_bytes=need + more, **asked)["fits"] for more in (-1, 64 * 2**20)]
+    assert answers == [False, True]
+
+
+def test_a_length_that_is_fitted_to_the_pool_is_sure_where_any_pool_is_left() -> None:
+    told = ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=-1)
+    assert (told["fits"], told["range"]["kv_pool_bytes"][0] > 0) == (True, True)
+
+
+def test_estimated_answers_of_a_batch_may_be_open_too() -> None:
+    line = json.dumps({"id": 1, **question("gpt-oss-120b", gpu="H100")})
+    (told,) = size_batch(load_sizing(), [line])
+    assert (told["fits"], told["headline"], told["command"]) == (None, "It may fit", None)
 
 
 def test_what_fits_has_no_ways_but_says_what_more_would_fit() -> None:
@@ -84,12 +119,13 @@ def test_ways_to_make_it_fit_are_found_and_ranked_by_cost() -> None:
     assert document["fits"] is False
     changes = [way["change"] for way in document["ways"]]
     assert [next(iter(change)) for change in changes] == [
-        "max_model_len", "quantization", "checkpoint", "tensor_parallel_size", "gpu", "pipeline_parallel_size",
+        "max_model_len", "checkpoint", "checkpoint", "quantization", "tensor_parallel_size", "gpu", "pipeline_parallel_size",
     ]  # fmt: skip
     length = changes[0]["max_model_len"]
     assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length)["fits"] is True
-    assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length + 256)["fits"] is False
-    assert changes[3] == {"tensor_parallel_size": 4}
+    assert ask("llama-3.3-70b", gpu="H100", tensor_parallel_size=2, max_model_len=length + 256)["fits"] is None
+    assert changes[1:3] == [{"checkpoint": "FP8"}, {"checkpoint": "4-bit AWQ"}]
+    assert changes[4] == {"tensor_parallel_size": 4}
     assert all(way["says"] and way["costs"] for way in document["ways"])
 
 
@@ -99,6 +135,44 @@ def test_every_way_that_is_offered_does_fit() -> None:
     assert ways[0]["says"].startswith("a 4-bit AWQ checkpoint fits")
     for way in ways[1:]:
         assert ask("qwen3-32b", **(asked | way["change"]))["fits"] is True, way
+
+
+def test_a_quantized_checkpoint_is_offered_before_larger_or_more_cards() -> None:
+    ways = ask("llama-3.3-70b", gpu="RTX 4090", max_model_len=8192)["ways"]
+    assert [way["change"] for way in ways] == [
+        {"checkpoint": "4-bit AWQ", "tensor_parallel_size": 4},
+        {"checkpoint": "FP8", "tensor_parallel_size": 8},
+        {"checkpoint": "FP8", "gpu": "H100NVL-94GB"},
+        {"checkpoint": "4-bit AWQ", "gpu": "H100-80GB"},
+        {"gpu": "B200-180GB"},
+        {"tensor_parallel_size": 16},
+    ]
+    assert all("quality needs a check of its own" in way["costs"] for way in ways[:4])
+    assert ways[0]["command"] == "vllm serve 4-BIT-CHECKPOINT --tensor-parallel-size 4 --max-model-len 8192"
+
+
+def test_a_checkpoint_that_is_enough_alone_is_offered_alone() -> None:
+    ways = ask("qwen3-32b", gpu="RTX 4090", tensor_parallel_size=2, max_model_len=8192)["ways"]
+    assert [way["change"] for way in ways if "checkpoint" in way["change"]] == [{"checkpoint": "4-bit AWQ"}]
+
+
+def test_headers_of_the_unquantized_checkpoint_do_not_weigh_the_quantized_one() -> None:
+    matrices = {"self_attn.q_proj": 8192, "self_attn.k_proj": 1024, "self_attn.v_proj": 1024, "self_attn.o_proj": 8192,
+                "mlp.gate_proj": 28672, "mlp.up_proj": 28672, "mlp.down_proj": 28672}  # fmt: skip
+    stored = {
+        f"model.layers.{layer}.{name}.weight": StoredTensor("BF16", 8192 * width, 2 * 8192 * width)
+        for layer in range(80)
+        for name, width in matrices.items()
+    }
+    ways = ask("llama-3.3-70b", gpu="RTX 4090", max_model_len=8192, tensors=stored)["ways"]
+    assert ways[0]["change"] == {"checkpoint": "4-bit AWQ", "tensor_parallel_size": 4}
+
+
+@pytest.mark.parametrize("more", [{"checkpoint_bytes": 140 * 10**9}, {"gpu": "V100 32GB"}])
+def test_no_other_checkpoint_is_offered_where_its_weights_are_given_or_the_card_has_no_kernels(more: dict[str, Any]) -> None:
+    ways = ask("llama-3.3-70b", **{"gpu": "RTX 4090", "max_model_len": 8192, "tensor_parallel_size": 2, **more})["ways"]
+    assert ways
+    assert not any("checkpoint" in way["change"] for way in ways)
 
 
 def test_where_no_single_change_is_enough_two_together_are_tried() -> None:
@@ -221,7 +295,7 @@ def test_blocks_that_were_asked_for_decide_whatever_the_pool_has() -> None:
     told = ask("llama-3.1-8b", gpu="H100", num_gpu_blocks_override=1000, max_model_len=131072)
     assert (told["fits"], told["why"]) == (
         False,
-        "the 1,000 blocks asked for hold 0.12 requests of 131,072 tokens; one such request needs 17.18 GB a rank",
+        "the 1,000 blocks asked for hold 0.12 requests of 131,072 tokens; one such request needs 16.00 GiB a rank",
     )
     assert ask("llama-3.1-8b", gpu="H100", num_gpu_blocks_override=1000, max_model_len=8192)["fits"] is True
 
