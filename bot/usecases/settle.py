@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from bot.domain.incident import Contribution, Incident, Result, Trial
+from bot.reading.redact import redact
 from bot.store.derived import change_key
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
@@ -24,6 +25,7 @@ async def settle(desk: Desk, viewer: Viewer, incident_id: str, result: str, note
     """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution."""
     if result not in get_args(Result):
         raise Unusable(f"{result!r} is no outcome. It is one of fixed, moved, same, wrong, other.")
+    note = redact(note)[0] if note else note
     incident = await find(desk, viewer, incident_id)
     said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result)
     document = await _next_document(desk, incident, said) if result == "same" else None

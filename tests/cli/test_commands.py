@@ -202,3 +202,12 @@ def test_a_backup_replaces_incidents_only_where_it_is_told_to_and_says_where_the
     status, out, _ = oombot("db", "restore", "kept.db", "--replace")
     assert (status, "oombot.db.replaced-1" in out) == (0, True)
     assert json.loads(oombot("history", "--json")[1])["count"] == 1
+
+
+def test_a_secret_in_a_note_is_kept_nowhere(oombot: Oombot, log: Path) -> None:
+    secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567"
+    oombot("diagnose", str(log))
+    assert oombot("outcome", "D-0001", "same", "--note", f"token {secret}")[0] == 0
+    for said in (oombot("show", "1", "--json", "--evidence"), oombot("db", "export", "-")):
+        assert secret not in said[1]
+        assert "token [hidden]" in said[1]
