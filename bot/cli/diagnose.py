@@ -1,7 +1,6 @@
 """`oombot diagnose`: files or standard input in, one diagnosis out, kept in the history."""
 
 import argparse
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -93,6 +92,8 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
         kept = drop(settings.database, Origin(), said, document)
         if kept is not None:
             return Reply("diagnosis", {**document, "id": kept})
+    import asyncio
+
     return asyncio.run(_with_store(said, options, settings))
 
 
