@@ -25,7 +25,7 @@ Find = Callable[[str], Checkpoint]
 
 
 async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Reply:
-    """The answer to a question in words; `corrections` says how it was read. Raises Unusable with a sentence when there is none.
+    """The answer to a question in words; `corrections` and `asked` (arguments) say how it was read. Raises Unusable without an answer.
 
     With a `viewer`, starts that his or her team measured stand in for estimates, as far as that person may see them.
     """
@@ -34,7 +34,8 @@ async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Re
         said = f" ({'; '.join(corrections)})" if corrections else ""
         raise Unusable(f"Which model? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv{said}")
     document = await _sized(desk, question, viewer, names_first=True)
-    return Reply("sizing", {**document, "corrections": list(corrections)})
+    read = {name: value for name, value in with_cards(question).items() if isinstance(value, str | int | float)}
+    return Reply("sizing", {**document, "corrections": list(corrections), "asked": read})
 
 
 async def size_arguments(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None = None) -> Reply:

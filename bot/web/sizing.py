@@ -102,8 +102,19 @@ async def _answered(request: web.Request, given: Mapping[str, str]) -> web.Respo
         answer = await answer_of(request, given)
     except Unusable as unusable:
         refused = str(unusable)
-    values = {"given": given, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
+    values = {"given": {**_as_read(answer), **given}, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
     return page(request, _template(request), status=400 if refused else 200, **values)
+
+
+def _as_read(answer: Mapping[str, Any] | None) -> dict[str, str]:
+    """The form's fields as a question in words was read, so that a person sees it and can go on from there."""
+    asked = (answer or {}).get("asked") or {}
+    return {name: _text(value) for name, value in asked.items() if name in ARGUMENTS and value is not False}
+
+
+def _text(value: Any) -> str:
+    """A value as a person would type it; a ticked box sends 1, and -1 tokens are the longest context that fits."""
+    return "1" if value is True else "auto" if value == -1 else str(value)
 
 
 async def answer_of(request: web.Request, given: Mapping[str, str]) -> Mapping[str, Any]:

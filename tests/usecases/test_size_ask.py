@@ -52,6 +52,10 @@ async def test_words_are_answered_and_say_how_they_were_read(desk: Desk) -> None
     assert (document["model"], document["gpu"]) == ("meta-llama/Llama-3.3-70B-Instruct", "H100-80GB")
     assert document["corrections"] == ["'lama-3.3-70b' is no model we know; read as llama-3.3-70b"]
     assert "--kv-cache-dtype fp8" in document["command"]
+    assert document["asked"] == {
+        "model": "meta-llama/Llama-3.3-70B-Instruct", "gpu": "H100-80GB", "tensor_parallel_size": 4, "max_model_len": 131072,
+        "kv_cache_dtype": "fp8",
+    }  # fmt: skip
 
 
 async def test_arguments_are_answered_like_words(desk: Desk) -> None:
