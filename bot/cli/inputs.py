@@ -1,11 +1,12 @@
 """Files, archives and standard input as contributions: decoded, redacted, counted."""
 
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot.domain.incident import Contribution
-from bot.reading.archive import unpacked
+from bot.reading.archive import opened
 from bot.reading.large import LARGE, telling_text
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode
@@ -24,6 +25,8 @@ def _of(name: str) -> list[Contribution]:
     if name == "-":
         return [_text(sys.stdin.buffer.read(), "standard input")]
     path = Path(name)
+    if _loops(path):
+        raise Unusable(f"{name} is a link that leads back to itself. Give the log file itself.")
     if path.is_dir():
         raise Unusable(f"{name} is a folder. Give the log file itself, or several.")
     if not path.exists():
@@ -32,11 +35,22 @@ def _of(name: str) -> list[Contribution]:
         if path.stat().st_size > LARGE and not _packed(path):
             text, cut = telling_text(path)
             return [_contribution(text, path.name, cut)]
-        return [_text(data, part) for part, data in unpacked(path.name, path.read_bytes())]
+        inside = opened(path.name, path.read_bytes())
+        if inside.left_out:
+            print(f"oombot: {inside.left_out}", file=sys.stderr)
+        return [_text(data, part, bool(inside.left_out)) for part, data in inside.parts]
     except PermissionError:
         raise Unusable(f"{name}: reading it is not permitted. Check its owner and mode.") from None
     except NotText as error:
         raise Unusable(f"{name}: {error}") from None
+
+
+def _loops(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _packed(path: Path) -> bool:
@@ -44,14 +58,14 @@ def _packed(path: Path) -> bool:
         return file.read(4).startswith((b"\x1f\x8b", b"PK\x03\x04"))
 
 
-def _text(data: bytes, name: str) -> Contribution:
+def _text(data: bytes, name: str, cut: bool = False) -> Contribution:
     try:
         text = decode(data)
     except NotText as error:
         raise Unusable(f"{name}: {error}") from None
     if not text.strip():
         raise Unusable(f"{name} is empty. Paste the log from the first line about memory to the last error.")
-    return _contribution(text, name, False)
+    return _contribution(text, name, cut)
 
 
 def _contribution(text: str, name: str, cut: bool) -> Contribution:

@@ -5,12 +5,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.reading.text import NotText, decode
 
 MOST_BYTES = 256 * 2**20
 MOST_FILES = 50
+MOST_MEMBERS = 5000
+"""Members that are looked at to choose those that hold an error."""
+_TELLING = (b"out of memory", b"OutOfMemory", b"Error", b"Killed", b"OOMKilled")
 _STEP = 2**20
 _LOGS = frozenset({
     "", ".log", ".txt", ".out", ".err", ".json", ".jsonl", ".ndjson", ".csv", ".yaml", ".yml", ".md", ".gz", ".toml", ".ini", ".env", ".sh",
@@ -18,29 +22,62 @@ _LOGS = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """(name, bytes) of each text inside; `left_out` is a sentence for whoever sent it where that is not everything."""
+
+    parts: list[tuple[str, bytes]]
+    left_out: str | None = None
+
+
 def unpacked(name: str, data: bytes, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
-    """(name, bytes) of each text inside; the data itself when it is no archive. NotText when it is broken, or grows beyond `most` bytes.
+    """The texts inside, without the sentence of `opened`."""
+    return opened(name, data, most).parts
 
-    A gzip file that was cut short gives what it holds. Pictures and other files without text are left out.
+
+def opened(name: str, data: bytes, most: int = MOST_BYTES) -> Unpacked:
+    """The texts inside; the data itself when it is no archive. NotText when it is broken, or grows beyond `most` bytes.
+
+    A gzip file that was cut short gives what it holds, and says so. Pictures and other files without text are left out.
+    Of very many logs those that hold an error come before the others.
     """
+    says = None
     if data.startswith(b"\x1f\x8b"):
-        data, name = _gunzipped(data, most), name.removesuffix(".gz").removesuffix(".tgz")
+        given = name
+        (data, whole), name = _gunzipped(data, most), name.removesuffix(".gz").removesuffix(".tgz")
+        says = None if whole else f"{given} was cut short: only its beginning could be read. Send the whole file for what came after."
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _texts(name, "zip", _zip_members(data, most), most)
-    if data[257:262] == b"ustar":
-        return _texts(name, "tar", _tar_members(data, most), most)
-    return [(name, data)]
+        parts = _texts("zip", _zip_members(data, most), most)
+    elif data[257:262] == b"ustar":
+        parts = _texts("tar", _tar_members(data, most), most)
+    else:
+        return Unpacked([(name, data)], says)
+    chosen = _chosen(parts)
+    if len(chosen) < len(parts):
+        says = (
+            f"{name} holds {len(parts)} text files; {len(chosen)} were read, those that hold an error first. "
+            "Send the others in a second archive if they matter."
+        )
+    return Unpacked(chosen, says)
 
 
-def _texts(name: str, kind: str, members: Iterator[tuple[str, bytes]], most: int) -> list[tuple[str, bytes]]:
+def _chosen(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """As many as are read, in the order of their names."""
+    telling_first = sorted(parts, key=lambda part: not any(mark in part[1] for mark in _TELLING))
+    return sorted(telling_first[:MOST_FILES], key=lambda part: part[0])
+
+
+def _texts(kind: str, members: Iterator[tuple[str, bytes]], most: int) -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
+    taken = 0
     try:
         for inner, content in members:
             if content.startswith(b"\x1f\x8b"):
-                content = _gunzipped(content, most - sum(len(c) for _, c in found))
+                content, _ = _gunzipped(content, most - taken)
             if _is_text(content):
                 found.append((inner, content))
-            if sum(len(c) for _, c in found) > most:
+                taken += len(content)
+            if taken > most:
                 raise _too_large(most)
     except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, zlib.error, NotImplementedError, OSError, EOFError) as error:
         raise NotText(f"the {kind} file cannot be read ({error}); send it without a password, or send the text") from None
@@ -54,7 +91,7 @@ def _zip_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
     left = most
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if not m.is_dir() and _wanted(m.filename)]
-        for member in sorted(members, key=lambda m: m.filename)[:MOST_FILES]:
+        for member in sorted(members, key=lambda m: m.filename)[:MOST_MEMBERS]:
             with archive.open(member) as file:
                 content = file.read(left + 1)
             left = _rest(left, content, most)
@@ -65,7 +102,7 @@ def _tar_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
     left = most
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         members = [m for m in archive if m.isfile() and _wanted(m.name)]
-        for member in sorted(members, key=lambda m: m.name)[:MOST_FILES]:
+        for member in sorted(members, key=lambda m: m.name)[:MOST_MEMBERS]:
             file = archive.extractfile(member)
             content = b"" if file is None else file.read(left + 1)
             left = _rest(left, content, most)
@@ -100,8 +137,8 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _gunzipped(data: bytes, most: int) -> bytes:
-    """Members of a gzip file one after another, up to `most` bytes."""
+def _gunzipped(data: bytes, most: int) -> tuple[bytes, bool]:
+    """Members of a gzip file one after another, up to `most` bytes, and whether it is whole."""
     out: list[bytes] = []
     taken = 0
     while data.startswith(b"\x1f\x8b"):
@@ -111,14 +148,14 @@ def _gunzipped(data: bytes, most: int) -> bytes:
                 piece = stream.decompress(data, _STEP)
             except zlib.error as error:
                 if out:
-                    return b"".join(out)
+                    return b"".join(out), False
                 raise NotText("the gzip file is damaged; send it again or send the text") from error
             taken += len(piece)
             if taken > most:
                 raise _too_large(most)
             out.append(piece)
             data = stream.unconsumed_tail
-            if not piece and not data:
-                return b"".join(out)
+            if not piece and not data and not stream.eof:
+                return b"".join(out), False
         data = stream.unused_data
-    return b"".join(out)
+    return b"".join(out), True

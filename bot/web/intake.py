@@ -8,7 +8,7 @@ from functools import partial
 from typing import IO, Literal
 
 from bot.domain.incident import Contribution
-from bot.reading.archive import unpacked
+from bot.reading.archive import opened
 from bot.reading.large import LARGE, condensed
 from bot.reading.read import LONG_ANSWER
 from bot.reading.redact import redact
@@ -58,11 +58,12 @@ def _of(body: IO[bytes], name: str | None) -> list[Contribution]:
     try:
         if name is None:
             return _evidence("paste", None, decode(body.read()).replace("\r\n", "\n"))  # a browser sends a box's line ends so
-        parts, found = unpacked(name, body.read()), []
+        inside = opened(name, body.read())
+        parts, found = inside.parts, []
         while parts:  # what has been read is let go before the next is decoded: a log may have 200 MB
             inner, data = parts.pop(0)
             found += _evidence("file", inner, decode(data))
-        return found
+        return [replace(one, truncated=True) for one in found] if inside.left_out else found
     except NotText as refusal:
         raise Unusable(f"{name or 'The paste'} cannot be read: {refusal}.") from refusal
 

@@ -183,3 +183,19 @@ def test_an_answer_in_words_is_read_like_a_paste_and_the_question_is_gone(oombot
     document = json.loads(oombot("diagnose", "--into", "1", "--answer", f"engine_config={command}", "--json")[1])
     assert (document["engine"], document["deployment"]["mem_fraction_static"]) == ("sglang", 0.9)
     assert "engine_config" not in [question["id"] for question in document["questions"]]
+
+
+def test_a_gzip_that_was_cut_short_is_read_with_a_warning(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "vllm.log.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes(), 0)[:-9])
+    status, out, err = oombot("diagnose", str(packed), "--json")
+    assert (status, json.loads(out)["phase"]) == (0, "graph_capture")
+    assert "vllm.log.gz was cut short" in err
+    assert json.loads(oombot("show", "1", "--json")[1])["contributions"][0]["truncated"]
+
+
+def test_a_link_that_leads_back_to_itself_is_named_as_such(oombot: Oombot, tmp_path: Path) -> None:
+    (tmp_path / "loop.log").symlink_to("loop.log")
+    status, out, err = oombot("diagnose", str(tmp_path / "loop.log"))
+    assert (status, out) == (2, "")
+    assert "leads back to itself" in err

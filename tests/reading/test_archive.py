@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from bot.reading.archive import unpacked
+from bot.reading.archive import MOST_FILES, opened, unpacked
 from bot.reading.text import NotText
 
 
@@ -61,3 +61,18 @@ def test_a_gzip_that_was_cut_short_gives_what_it_holds() -> None:
 
 def test_what_is_no_archive_is_itself() -> None:
     assert unpacked("a.log", b"hello") == [("a.log", b"hello")]
+
+
+def test_of_very_many_logs_those_with_an_error_are_read_and_the_rest_is_named() -> None:
+    members = {f"{n:03}.log": b"nothing" for n in range(MOST_FILES + 20)} | {"zz.log": b"CUDA out of memory", "zy.log": b"Killed"}
+    inside = opened("pods.zip", zipped(**members))
+    assert len(inside.parts) == MOST_FILES
+    assert {"zz.log", "zy.log"} <= {name for name, _ in inside.parts}
+    assert inside.left_out is not None
+    assert "pods.zip holds 72 text files; 50 were read" in inside.left_out
+
+
+def test_a_gzip_that_was_cut_short_says_so_and_a_whole_one_does_not() -> None:
+    data = gzip.compress(bytes(range(32, 127)) * 3000, 1)
+    assert opened("a.log.gz", data).left_out is None
+    assert "a.log.gz was cut short" in (opened("a.log.gz", data[:-300]).left_out or "")
