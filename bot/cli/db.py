@@ -36,8 +36,11 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when it was done."""
-    with _stream(options) as stream:
-        reply = asyncio.run(_done(options, settings, stream))
+    try:
+        with _stream(options) as stream:
+            reply = asyncio.run(_done(options, settings, stream))
+    except UnicodeDecodeError:
+        raise Unusable(f"{options.file} is not text. Nothing was imported; give a file that `oombot db export` wrote.") from None
     if options.verb == "export" and options.file == "-":
         print(reply.document["says"], file=sys.stderr)
         return 0

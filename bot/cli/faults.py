@@ -2,8 +2,7 @@
 
 import os
 import traceback
-from pathlib import Path
-from tempfile import gettempdir
+from tempfile import mkstemp
 
 
 def sentence(error: Exception) -> tuple[str, int]:
@@ -24,6 +23,7 @@ def sentence(error: Exception) -> tuple[str, int]:
 def _kept(error: Exception) -> str:
     from bot.reading.redact import redact
 
-    path = Path(gettempdir()) / f"oombot-fault-{os.getpid()}.txt"
-    path.write_text(redact("".join(traceback.format_exception(error)))[0])
-    return str(path)
+    handle, path = mkstemp(prefix="oombot-fault-", suffix=".txt")  # a name nobody can guess, mode 0600, never an existing file
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+        file.write(redact("".join(traceback.format_exception(error)))[0])
+    return path

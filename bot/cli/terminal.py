@@ -1,6 +1,7 @@
 """How answers look in a terminal: headings, tables, wrapped text."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -9,6 +10,25 @@ from typing import Any
 
 from bot.domain.size import gib
 from bot.usecases.reply import Reply
+
+_OWN = re.compile(r"(\x1b\[[01]m)")
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,30}[ -/]{0,4}[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]?[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """The text without what would command a terminal: sequences, C0 and C1 controls, turned directions. Lines and tabs stay."""
+    return text if text.isprintable() else _CONTROLS.sub("", _SEQUENCES.sub("", text))
+
+
+def _printable(text: str) -> str:
+    """The same, our own bold left in where a terminal reads it."""
+    if not sys.stdout.isatty():
+        return harmless(text)
+    return "".join(piece if n % 2 else harmless(piece) for n, piece in enumerate(_OWN.split(text)))
 
 
 def bold(text: str) -> str:
@@ -51,9 +71,9 @@ def figure(name: str, value: Any) -> str:
 
 def put(reply: Reply, as_json: bool, text: str) -> None:
     """The document alone with --json, else the text; a warning always on standard error."""
-    print(json.dumps(reply.document, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2) if as_json else text)
+    print(json.dumps(reply.document, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2) if as_json else _printable(text))
     if reply.warning:
-        print(f"oombot: {reply.warning}", file=sys.stderr)
+        print(f"oombot: {harmless(reply.warning)}", file=sys.stderr)
 
 
 def since(mapping: Mapping[str, Any], *names: str) -> str:
