@@ -13,8 +13,10 @@ REFUTED = "same"
 
 
 def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The diagnosis of everything that was contributed; after an error moved, of the run that came then. Changes that did not help here are not offered again; those that failed in
-    like incidents (`precedents` with outcome `same`) are ranked down, and it says so.
+    """The diagnosis of everything that was contributed; after an error moved, of the run that came then.
+
+    Changes that did not help here are not offered again; those that failed in like incidents (`precedents` with outcome `same`) are
+    ranked down, and it says so.
     """
     moved = moved_at(contributions)
     evidence = read(book, contributions, moved)

@@ -40,7 +40,10 @@ def test_an_earlier_start_that_served_does_not_make_a_later_failure_one_of_servi
 
 
 def test_a_start_after_the_failure_does_not_count_either() -> None:
-    later = AGAIN.replace("pid=411", "pid=522") + "(EngineCore_DP0 pid=522) INFO 06-01 11:01:30 [gpu_worker.py:373] Available KV cache memory: 3.3 GiB\n"
+    later = (
+        AGAIN.replace("pid=411", "pid=522")
+        + "(EngineCore_DP0 pid=522) INFO 06-01 11:01:30 [gpu_worker.py:373] Available KV cache memory: 3.3 GiB\n"
+    )
     found = judged(AGAIN + OOM + later)
     assert found.phase == "weight_loading"
     assert all("kv_cache_bytes" not in row.figures for row in found.budgets)
