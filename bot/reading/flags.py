@@ -27,9 +27,7 @@ _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
 _IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from)?[ ]{0,4}`?"
-_UTILIZATION = re.compile(
-    rf"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}})(?![\w%.])"
-)
+_UTILIZATION = re.compile(rf"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}})(?![\w%.])")
 _LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK])(?![\w%.])")
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000

@@ -102,7 +102,9 @@ def test_ordinary_text_has_no_wrap() -> None:
 
 
 def test_a_progress_bar_gives_each_of_its_rewrites() -> None:
-    text = "Capturing CUDA graphs:   0%|  | 0/67\rCapturing CUDA graphs:  43%|██▎  | 29/67(Worker_TP0 pid=12) INFO 11-18 10:00:00 [x.py:1] hi"
+    text = (
+        "Capturing CUDA graphs:   0%|  | 0/67\rCapturing CUDA graphs:  43%|██▎  | 29/67(Worker_TP0 pid=12) INFO 11-18 10:00:00 [x.py:1] hi"
+    )
     assert [label for _, label, _ in signed(text)] == ["", "", "Worker_TP0"]
     assert {number for number, _, _ in signed(text)} == {1}
 

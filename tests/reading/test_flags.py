@@ -8,7 +8,10 @@ from tests.reading.material import arguments, evidence
 
 
 def test_metrics_and_placeholders_are_no_arguments() -> None:
-    assert arguments("GPU utilization: 98%\ngpu_util: 98\nKV cache usage: 99.1%\n--max-model-len $LEN\n--max-num-seqs <n>\nmax_num_seqs=None") == {}
+    assert (
+        arguments("GPU utilization: 98%\ngpu_util: 98\nKV cache usage: 99.1%\n--max-model-len $LEN\n--max-num-seqs <n>\nmax_num_seqs=None")
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +49,9 @@ def test_each_place_and_spelling(text: str, expected: dict[str, Any]) -> None:
 
 
 def test_a_draft_models_settings_are_not_the_engines() -> None:
-    given = """vllm serve m --speculative-config '{"model": "d/x", "num_speculative_tokens": 3, "max_model_len": 2048}' --max-model-len 4096"""
+    given = (
+        """vllm serve m --speculative-config '{"model": "d/x", "num_speculative_tokens": 3, "max_model_len": 2048}' --max-model-len 4096"""
+    )
     found = arguments(given)
     assert (found["max_model_len"], found["num_speculative_tokens"]) == (4096, 3)
 

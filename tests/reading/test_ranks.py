@@ -45,7 +45,10 @@ def test_data_parallel_attention_lives_inside_the_tensor_parallel_ranks() -> Non
 
 
 def test_ray_is_known_by_its_traces() -> None:
-    for trace in ("ray.exceptions.RayTaskError(ValueError): ray::RayWorkerWrapper.execute_method() (pid=7)", '  File "/x/ray/_private/worker.py", line 1, in get'):
+    for trace in (
+        "ray.exceptions.RayTaskError(ValueError): ray::RayWorkerWrapper.execute_method() (pid=7)",
+        '  File "/x/ray/_private/worker.py", line 1, in get',
+    ):
         assert evidence(f"(EngineCore_DP0 pid=6986) {trace}").grid.ray
     assert not evidence(f"(EngineCore_DP0 pid=6986) {STAMP}an array of trays").grid.ray
 

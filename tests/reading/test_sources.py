@@ -104,4 +104,8 @@ def test_several_sources_are_joined_and_keep_their_own_lines() -> None:
 
 
 def test_what_an_engine_logs_is_no_prose() -> None:
-    assert not [f for f in evidence("(EngineCore_DP0 pid=7) INFO 11-18 10:00:00 [x.py:1] if it OOMs during load, lower it").facts if "prose" in f.kinds]
+    assert not [
+        f
+        for f in evidence("(EngineCore_DP0 pid=7) INFO 11-18 10:00:00 [x.py:1] if it OOMs during load, lower it").facts
+        if "prose" in f.kinds
+    ]

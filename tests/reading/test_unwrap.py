@@ -23,7 +23,9 @@ def test_a_config_above_a_log_is_no_export() -> None:
 
 
 def test_docker_json_lines() -> None:
-    export = "\n".join(json.dumps({"log": line + "\n", "stream": "stderr", "time": f"2026-11-18T10:00:0{n}Z"}) for n, line in enumerate(LINES))
+    export = "\n".join(
+        json.dumps({"log": line + "\n", "stream": "stderr", "time": f"2026-11-18T10:00:0{n}Z"}) for n, line in enumerate(LINES)
+    )
     assert texts(export) == TEXTS
 
 
@@ -41,7 +43,9 @@ def test_cloud_logging_pretty_printed_and_newest_first() -> None:
     assert texts(json.dumps(records, indent=2)) == TEXTS
     assert texts(json.dumps(records)) == TEXTS
     assert found.speakers[0].speaker.group == "vllm.vllm-0"
-    assert fact(found, "torch.oom").line == 1 + json.dumps(records, indent=2).split("\n").index(f'    "textPayload": {json.dumps(LINES[1])},')
+    assert fact(found, "torch.oom").line == 1 + json.dumps(records, indent=2).split("\n").index(
+        f'    "textPayload": {json.dumps(LINES[1])},'
+    )
 
 
 def test_loki_streams() -> None:
@@ -58,7 +62,14 @@ def test_datadog_csv_with_a_cell_over_two_lines() -> None:
 
 
 def test_vllms_own_json_records_name_their_process() -> None:
-    record = {"asctime": "2026-11-18 10:00:00", "levelname": "ERROR", "name": "vllm", "processName": "Worker_TP1", "process": 512, "message": "boom"}
+    record = {
+        "asctime": "2026-11-18 10:00:00",
+        "levelname": "ERROR",
+        "name": "vllm",
+        "processName": "Worker_TP1",
+        "process": 512,
+        "message": "boom",
+    }
     assert signed(json.dumps(record)) == [(1, "Worker_TP1", "boom")]
 
 
