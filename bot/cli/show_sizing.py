@@ -139,10 +139,9 @@ def _side_by_side(beside: Document) -> Iterator[str]:
     yield from (
         wrapped(reason, first="  - ", indent="    ") for reason in beside["reasons"] or ["nothing that these answers rest on differs"]
     )
-    commands = dict.fromkeys(answer["command"] for answer in answers if answer["command"])
-    if commands:
-        yield f"\n{bold('Run')}"
-        yield from (f"    {command}" for command in commands)
+    for command in dict.fromkeys(answer["command"] for answer in answers if answer["command"]):
+        fitting = [str(answer["of"]) for answer in answers if answer["command"] == command]
+        yield f"\n{bold('Run')}{'' if len(fitting) == len(answers) else ', with ' + ', '.join(fitting)}\n    {command}"
 
 
 _CELLS = ("fits", "KV pool", "one full request", "full requests", "longest context", "KV pool from", "KV pool to")

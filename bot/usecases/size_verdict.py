@@ -7,6 +7,7 @@ from bot.domain.budget import KvPlan, RankBudget
 from bot.usecases.size_question import Asked
 from bot.usecases.size_terms import Other
 from bot.usecases.size_units import amounts
+from bot.usecases.size_weights import UNKNOWN
 
 Say = Callable[[int], str]
 
@@ -153,4 +154,5 @@ def _missing(told: Answer) -> str:
         for name, value in (("the device's memory", rank.total), ("weights per rank", rank.weights), ("other consumption", rank.other))
         if value is None
     ]
-    return f"{', '.join(gaps)} not known; give --kv-cache-memory-bytes or what is missing"
+    reason = next((f" ({said.removeprefix(UNKNOWN)})" for said in told.assumptions if said.startswith(UNKNOWN)), "")
+    return f"{', '.join(gaps)} not known{reason}; give --kv-cache-memory-bytes or what is missing"

@@ -13,6 +13,10 @@ from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
 from bot.usecases.weigh import weigh
 
 
+UNKNOWN = "weights are not known: "
+"""How the assumption begins that says why there are no weights."""
+
+
 class Held(NamedTuple):
     """Bytes of parameters and buffers per rank once the engine runs (None: not known), what was assumed, and what loading needs at most."""
 
@@ -37,7 +41,7 @@ def weights_of(asked: Asked) -> Held:
     except Unplaceable as error:
         raise Refused(str(error), by="engine") from error
     except (UnknownWeights, MissingField, UnknownQuantization) as error:
-        return Held(None, (f"weights are not known: {error}",))
+        return Held(None, (f"{UNKNOWN}{error}",))
     return Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
 
 

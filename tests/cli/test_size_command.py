@@ -194,6 +194,7 @@ def test_two_versions_and_several_cards_stand_in_columns(capsys: pytest.CaptureF
     assert run(["size", "qwen3-8b", "--gpu", "RTX 4090,H200"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[1].split() == ["RTX", "4090", "H200"]
+    assert "Run, with H200\n    vllm serve Qwen/Qwen3-8B" in text
     assert "Why" in text
 
 

@@ -1,6 +1,7 @@
 """What a sizing answer adds to the plan: estimates with a range, ways to make it fit, versions and cards side by side."""
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -345,6 +346,23 @@ def test_no_more_requests_than_tokens_of_a_batch_by_default() -> None:
 def test_a_batch_is_as_long_as_the_version_makes_it(version: str, length: int, more: dict[str, Any], tokens: int) -> None:
     asked = question("llama-3.1-8b", gpu="H100", engine_version=version, max_model_len=length, **more)
     assert read_question(load_sizing(), asked).max_num_batched_tokens == tokens
+
+
+def test_an_open_answer_says_why_the_weights_are_not_known() -> None:
+    told = ask("llama-3.1-8b", gpu="H100", max_model_len=8192, quantization="banana")
+    assert (told["fits"], told["command"]) == (None, None)
+    assert "weights per rank not known (--quantization banana: the checkpoint says nothing of it" in told["why"]
+
+
+@pytest.mark.bench
+def test_a_thousand_questions_take_less_than_three_seconds_of_processor_time() -> None:
+    models = ("llama-3.3-70b", "qwen3-30b-a3b", "gpt-oss-120b", "gemma-3-27b", "deepseek-v3")
+    lines = [json.dumps({"id": at, **question(models[at % 5], gpu="H200", tensor_parallel_size=8)}) for at in range(1000)]
+    next(size_batch(load_sizing(), lines))
+    before = process_time()
+    answers = list(size_batch(load_sizing(), lines))
+    assert process_time() - before < 3
+    assert [answer["fits"] for answer in answers[:5]] == [True] * 5
 
 
 def test_what_the_plan_does_not_know_is_said() -> None:
