@@ -12,7 +12,6 @@ from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
 from bot.usecases.weigh import weigh
 
-
 UNKNOWN = "weights are not known: "
 """How the assumption begins that says why there are no weights."""
 
