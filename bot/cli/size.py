@@ -129,7 +129,11 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
             beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
             model = {"model": str(path)} if not options.config or found.tensors else {}
             return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
+        if path.exists() and not path.is_file():
+            raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
         return {"config": read_json(path, str(path))}
+    except RecursionError:
+        raise Unusable(f"{path} is nested too deeply to be a model's config. Give the model's own config.json.") from None
     except FileNotFoundError:
         raise Unusable(f"{path}: there is no such file. Give the model's config.json, or the folder that holds it.") from None
     except (HubError, UnicodeDecodeError) as error:

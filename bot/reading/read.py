@@ -16,7 +16,7 @@ from bot.reading.lines import sign
 from bot.reading.models import model_named
 from bot.reading.ranks import grid_of, ranks_of
 from bot.reading.select import MANY
-from bot.reading.text import split_lines
+from bot.reading.text import harmless, split_lines
 from bot.reading.versions import engine_of, narrowed_range, printed_version
 from bot.rulebook.book import Rulebook
 
@@ -36,7 +36,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         redactions += contribution.redactions
         given = list(numbered(_bounded(split_lines(contribution.text or ""))))
         lines += sign(book, source, given)
-        quoted |= {(source, number): text for number, text in given}
+        quoted |= {(source, number): harmless(text) for number, text in given}
     before = len(_sources(contributions[:earlier]))
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)

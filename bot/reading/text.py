@@ -150,3 +150,15 @@ def encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", errors="replace").decode()
     return text
+
+
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,30}[ -/]{0,4}[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]?[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """The text without what would command a terminal: sequences, C0 and C1 controls, turned directions. Lines and tabs stay."""
+    return text if text.isprintable() else _CONTROLS.sub("", _SEQUENCES.sub("", text))

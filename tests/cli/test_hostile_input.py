@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.faults import sentence
-from bot.cli.terminal import harmless
+from bot.reading.text import harmless
 
 Oombot = Callable[..., tuple[int, str, str]]
 
@@ -56,3 +56,19 @@ def test_a_program_is_no_export(oombot: Oombot, tmp_path: Path) -> None:
 
 def test_json_stays_json(oombot: Oombot, log: Path) -> None:
     assert json.loads(oombot("diagnose", str(log), "--json")[1])["phase"] == "graph_capture"
+
+
+def test_a_config_without_end_and_a_bottomless_one_are_refused(oombot: Oombot, tmp_path: Path) -> None:
+    deep = tmp_path / "config.json"
+    deep.write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
+    for path, says in (("/dev/zero", "no file with an end"), (str(deep), "nested too deeply")):
+        status, out, err = oombot("size", "--config", path, "--gpu", "H100-80GB")
+        assert (status, out) == (2, "")
+        assert says in err
+
+
+def test_a_quoted_line_in_the_document_has_no_controls(oombot: Oombot, log: Path) -> None:
+    log.write_text(log.read_text().replace("CUDA out of memory", "\x1b[31mCUDA out of memory\x1b]0;owned\x07"))
+    document = json.loads(oombot("diagnose", str(log), "--json")[1])
+    assert "CUDA out of memory. Tried" in document["first_error"]["text"]
+    assert not [line for line in (document["first_error"], *document["proof"]) if {"\x1b", "\x07"} & set(line["text"])]
