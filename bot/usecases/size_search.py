@@ -15,6 +15,8 @@ Ask = Callable[[Mapping[str, Any]], Document | None]
 """Engine arguments laid over the question -> the sizing document; None when that question has no answer."""
 
 STEP = 256  # tokens: lengths are searched in whole multiples
+LEAST_LENGTH = 1024
+"""Tokens of context below which a shorter one is no way out: hardly a prompt fits."""
 TENSOR_SIZES = (1, 2, 4, 8, 16, 32)
 MOST_UTILIZATION = 0.95  # above it, what comes on top of the budget (graphs, communicators) has no room on any card
 
@@ -103,7 +105,7 @@ def _shorter(ask: Ask, question: Mapping[str, Any], document: Document) -> Itera
     if not (document.get("kv") or {}).get("estimated_max_model_len"):
         return
     length = _longest(ask)
-    if length:
+    if length and length >= LEAST_LENGTH:
         yield Change({"max_model_len": length}, f"requests longer than {length:,} tokens are refused", 0)
 
 
@@ -139,7 +141,7 @@ def _checkpoints_and_more(ask: Ask, question: Mapping[str, Any], document: Docum
     tp = int(question.get("tensor_parallel_size") or 1)
     for at, one in enumerate(checkpoints(question, gpus)):
         length = _longest(ask, one.arguments)
-        if length:
+        if length and length >= LEAST_LENGTH:
             costs = f"{one.costs}; requests longer than {length:,} tokens are refused"
             yield _beside(one, {"max_model_len": length}, costs, 36 + at)
         size = _larger_size(ask, question, one.arguments)

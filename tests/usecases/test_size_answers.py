@@ -152,6 +152,12 @@ def test_a_quantized_checkpoint_is_offered_before_larger_or_more_cards() -> None
     assert ways[0]["command"] == "vllm serve 4-BIT-CHECKPOINT --tensor-parallel-size 4 --max-model-len 8192"
 
 
+def test_a_context_too_short_for_a_prompt_is_no_way_out() -> None:
+    ways = ask("gemma-3-27b", gpu="L4")["ways"]
+    assert ways[0]["change"] == {"checkpoint": "4-bit AWQ", "tensor_parallel_size": 2}
+    assert not any(way["change"].get("max_model_len", 1024) < 1024 for way in ways)
+
+
 def test_a_checkpoint_that_is_enough_alone_is_offered_alone() -> None:
     ways = ask("qwen3-32b", gpu="RTX 4090", tensor_parallel_size=2, max_model_len=8192)["ways"]
     assert [way["change"] for way in ways if "checkpoint" in way["change"]] == [{"checkpoint": "4-bit AWQ"}]
