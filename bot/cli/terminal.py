@@ -15,16 +15,21 @@ from bot.usecases.reply import Reply
 _OWN = re.compile(r"(\x1b\[[01]m)")
 
 
+def on_terminal() -> bool:
+    """Does a person read along? A standard output that was closed is none at all."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def _printable(text: str) -> str:
     """The same, our own bold left in where a terminal reads it."""
-    if not sys.stdout.isatty():
+    if not on_terminal():
         return harmless(text)
     return "".join(piece if n % 2 else harmless(piece) for n, piece in enumerate(_OWN.split(text)))
 
 
 def bold(text: str) -> str:
     """Bold on a terminal, plain in a pipe."""
-    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() else text
+    return f"\x1b[1m{text}\x1b[0m" if on_terminal() else text
 
 
 def width() -> int:
@@ -62,7 +67,7 @@ def figure(name: str, value: Any) -> str:
 
 def put(reply: Reply, as_json: bool, text: str) -> None:
     """The document alone with --json, else the text; a warning always on standard error."""
-    print(json.dumps(reply.document, ensure_ascii=False, indent=None if not sys.stdout.isatty() else 2) if as_json else _printable(text))
+    print(json.dumps(reply.document, ensure_ascii=False, indent=None if not on_terminal() else 2) if as_json else _printable(text))
     if reply.warning:
         print(f"oombot: {harmless(reply.warning)}", file=sys.stderr)
 

@@ -72,3 +72,8 @@ def test_a_quoted_line_in_the_document_has_no_controls(oombot: Oombot, log: Path
     document = json.loads(oombot("diagnose", str(log), "--json")[1])
     assert "CUDA out of memory. Tried" in document["first_error"]["text"]
     assert not [line for line in (document["first_error"], *document["proof"]) if {"\x1b", "\x07"} & set(line["text"])]
+
+
+def test_a_closed_standard_output_is_no_fault(oombot: Oombot, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert oombot("diagnose", str(log))[0] == 0
