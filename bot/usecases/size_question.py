@@ -15,6 +15,7 @@ from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
+from bot.usecases.size_arguments import ARGUMENTS
 from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, model_length
 from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share
 
@@ -30,6 +31,7 @@ NOT_COUNTED: Mapping[str, str] = {
     "cpu_offload_gb": "that much of the weights stays in the host's memory",
 }
 """Engine arguments that change what fits, and that the plan does not know."""
+SWITCHES = tuple(argument.name for argument in ARGUMENTS if argument.kind == "switch")
 SWITCHED_OFF: tuple[Any, ...] = (None, False, "false", 0, "0", {}, "")
 
 
@@ -73,6 +75,8 @@ class Asked:
 
 def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     """The typed question. Raises Refused, or an error of reading that names what is missing."""
+    for name in SWITCHES:
+        flag(question, name, default=False)
     shape = _shape(rules, question)
     grid = _grid(question)
     gpu, total = _device(rules, question)

@@ -63,9 +63,17 @@ def share(question: Mapping[str, Any], name: str, default: float) -> float:
 
 
 def flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
-    """A switch of the question, `default` when it is not given."""
+    """A switch of the question, `default` when it is not given. Raises Refused for a word that is neither on nor off."""
     value = question.get(name)
-    return default if value is None else str(value).lower() not in {"false", "0", "no"}
+    if value is None:
+        return default
+    word = str(value).lower()
+    if word not in _ON | _OFF:
+        raise Refused(f"{name} is {value!r}; it must be true or false")
+    return word in _ON
+
+
+_ON, _OFF = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 
 
 def per_rank(question: Mapping[str, Any], name: str, ranks: int) -> Sequence[int] | None:

@@ -332,6 +332,7 @@ def test_a_pool_that_leaves_nothing_for_the_rest_is_a_risk() -> None:
     ({"gpu_memory_utilization": 2}, "engine", "gpu_memory_utilization is 2; it must lie above 0 and be at most 1"),
     ({"tensor_parallel_size": 0}, "engine", "tensor_parallel_size is 0; it must be at least 1"),
     ({"dtype": "banana"}, "engine", "dtype is 'banana'; vLLM takes auto, float32, float, float16, bfloat16, half"),
+    ({"enforce_eager": "banana"}, "oombot", "enforce_eager is 'banana'; it must be true or false"),
     ({"mm_encoder_tp_mode": "banana"}, "engine", "mm_encoder_tp_mode is 'banana'; vLLM takes weights, data"),
 ])  # fmt: skip
 def test_a_number_that_cannot_be_is_refused_by_whom_it_would_be(asked: dict[str, Any], by: str, said: str) -> None:
