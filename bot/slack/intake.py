@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bot.domain.incident import Contribution
-from bot.reading.archive import unpacked
+from bot.reading.archive import opened
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode
 from bot.slack.files import Files, RefusedError
@@ -45,15 +45,16 @@ class Intake:
         for file in (body.get("files") or ())[:10]:
             try:
                 fetched = await self._files.fetch(who, file["id"])
-                parts = await self._aside(partial(read_file, fetched.name, fetched.data))
+                parts, left_out = await self._aside(partial(read_file, fetched.name, fetched.data))
             except RefusedError as refused:
                 refusals.append(str(refused))
                 continue
             except NotText as refused:
                 refusals.append(f"{file['name'] or 'The file'}: {refused}.")
                 continue
-            for name, content, hidden in parts:
-                found.append(Contribution("file", content, name=name, message=body.get("ts") or file["id"], redactions=hidden, **base))
+            refusals += [left_out] if left_out else []
+            own = {**base, "message": body.get("ts") or file["id"], "truncated": bool(left_out)}
+            found += [Contribution("file", content, name=name, redactions=hidden, **own) for name, content, hidden in parts]
         return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found))
 
     def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:
@@ -62,15 +63,19 @@ class Intake:
         return tuple(Contribution("answer", answer, redactions=body.get("hidden", 0), **base) for answer in said)
 
 
-def read_file(name: str, data: bytes) -> list[tuple[str, str, int]]:
-    """(name, redacted text, secrets hidden) of a log, or of each log in an archive. Runs in a worker: takes and gives plain values."""
+def read_file(name: str, data: bytes) -> tuple[list[tuple[str, str, int]], str | None]:
+    """(name, redacted text, secrets hidden) of a log, or of each in an archive; a sentence where something was left out.
+
+    Runs in a worker: takes and gives plain values.
+    """
     found = []
-    for part, content in unpacked(name, data, MOST_UNPACKED):
+    inside = opened(name, data, MOST_UNPACKED)
+    for part, content in inside.parts:
         text = decode(content)
         if not text.strip():
             raise NotText("it is empty" if not data else "it holds no text")
         found.append((redact(part)[0], *redact(text)))
-    return found
+    return found, inside.left_out and redact(inside.left_out)[0]
 
 
 def moment(ts: str | None) -> datetime:
