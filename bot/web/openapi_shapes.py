@@ -176,6 +176,6 @@ SCHEMAS: dict[str, Any] = {
         terms=listed(fields(name=TEXT, bytes=WHOLE, basis=TEXT)),
         assumptions=listed(TEXT),
         engine_version=TEXT,
-        command=TEXT,
+        command=TEXT_OR_NULL,
     ),
 }

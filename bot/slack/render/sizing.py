@@ -32,7 +32,8 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
 
 def _verdict(document: Document) -> str:
     what = " on ".join(str(document[key]) for key in ("model", "gpu") if document.get(key))
-    answer = {True: "Fits", False: "Does not fit", None: "Cannot be decided yet"}[document.get("fits")]
+    open_answer = document.get("headline") or "Cannot be decided yet"
+    answer = {True: "Fits", False: "Does not fit", None: open_answer}[document.get("fits")]
     return f"{answer}: {what}" if what else answer
 
 
