@@ -9,7 +9,7 @@ from bot.reading.select import MANY, telling
 from bot.reading.text import decode
 from bot.rulebook.load import load_rulebook
 
-LARGE = 4 * 2**20
+LARGE = 2**20
 CHUNK = 2 * 2**20
 _GAP = re.compile(r"\[oombot left out (\d+) lines\]")
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}

@@ -9,7 +9,7 @@ import ahocorasick_rs
 from bot.rulebook.book import Rulebook, texts
 
 MANY = 20_000
-HEAD, TAIL = 1000, 2000
+HEAD, TAIL = 300, 1200
 FIRST, LAST = 40, 40
 """Occurrences that are kept of each message: the first ones and the last ones."""
 BEFORE, AFTER = 3, 8
