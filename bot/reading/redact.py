@@ -20,7 +20,7 @@ BEFORE, AFTER, BLOCK = 300, 1200, 9000
 """Characters around an anchor within which its secret stands; a key block may be longer."""
 NEXT = 200
 """Characters of the following lines that are looked at too: a value may stand below its name."""
-BLOCKS = frozenset({"private.key", "yaml.block"})
+BLOCKS = frozenset({"private.key", "yaml.block", "gap.edge"})
 """Rules whose secret runs over many lines."""
 _REST = re.compile(r"[^\s'\"]*")
 _SECOND_HALF = re.compile(r"\r?\n(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{8,}={0,2}(?=[\s'\",]|$)")

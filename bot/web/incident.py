@@ -37,7 +37,7 @@ async def show(request: web.Request) -> web.Response:
 def fresh(request: web.Request, reply: Reply, given: Sequence[Contribution], example: str = "") -> web.Response:
     """A diagnosis that is not kept, shown in the same way: an example, or the store could not be written."""
     contributions = [
-        {"number": number, "kind": one.kind, "name": one.name, "author": None, "at": None, "text": one.text, "truncated": False}
+        {"number": number, "kind": one.kind, "name": one.name, "author": None, "at": None, "text": one.text, "truncated": one.truncated}
         for number, one in enumerate(given, 1)
     ]
     diagnosis = reply.document

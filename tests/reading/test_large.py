@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.reading.large import CHUNK, condensed, numbered, telling_text
+from bot.reading.redact import redact
 from bot.reading.select import AFTER, FIRST, HEAD, LAST, LONGEST, Sieve
 from bot.reading.text import NotText, split_lines
 from bot.rulebook.load import load_rulebook
@@ -92,3 +93,27 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert path.stat().st_size > 28 * 2**20
     assert peak < 20 * 2**20
+
+
+@pytest.mark.parametrize("ahead", range(AFTER + 4))
+@pytest.mark.parametrize(
+    ("secret", "halves"),
+    [
+        (["    - name: VLLM_API_KEY", "      value: plainword9"], ["plainword9"]),
+        (["    - name: VLLM_API_KEY", '      value: "two words"'], ["two words"]),
+        (
+            ["-----BEGIN RSA PRIVATE KEY-----", "MIIEpAIBAAKCAQEA0Z3VS5JJ", "cds3xfnygWyF2sMr1x9QqDvL", "-----END RSA PRIVATE KEY-----"],
+            ["MIIEpA", "cds3xf"],
+        ),
+    ],
+)
+def test_no_half_of_a_secret_shows_at_the_edge_of_a_gap(secret: list[str], halves: list[str], ahead: int) -> None:
+    lines = [NOISE] * 30_000
+    at = 15_000 - ahead
+    lines[at : at + len(secret)] = secret
+    lines[15_000 + len(secret)] = ERROR
+    lines[15_000 - ahead + 40] = ERROR
+    text, cut = condensed(lines)
+    hidden, _ = redact(text)
+    assert cut
+    assert [half for half in halves if half in hidden] == []
