@@ -1,14 +1,13 @@
 """Written to directly: every message is for the bot; what is said outside a thread belongs to the newest incident."""
 
-from bot.slack.conversation import LATEST, diagnose, eyes_off, eyes_on, incident_of, place_of
+from bot.slack.conversation import LATEST, diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
-from bot.slack.render.notices import HINT
 from bot.slack.room import Job, Room
+from bot.slack.surfaces.addressed import addressed
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
-from bot.slack.surfaces.verbs import run_verb
-from bot.slack.words import is_evidence, tells_facts, verb
+from bot.slack.words import is_evidence, tells_facts
 
 
 def takes(arrival: Arrival) -> bool:
@@ -18,17 +17,7 @@ def takes(arrival: Arrival) -> bool:
 
 async def work(room: Room, job: Job) -> None:
     """A verb, evidence, an answer, or a hint at what can be sent."""
-    body = job.body
-    asked = verb(body["text"])
-    if asked is not None and not body["files"]:
-        await run_verb(room, job, asked)
-        return
-    await eyes_on(room, job)
-    try:
-        if not await _read(room, job):
-            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
-    finally:
-        await eyes_off(room, job)
+    await addressed(room, job, _read)
 
 
 async def _read(room: Room, job: Job) -> bool:

@@ -2,16 +2,15 @@
 
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.conversation import diagnose, eyes_off, eyes_on, place_of
+from bot.slack.conversation import diagnose, place_of
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
-from bot.slack.render.notices import HINT
 from bot.slack.room import Job, Room
+from bot.slack.surfaces.addressed import addressed
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
-from bot.slack.surfaces.verbs import run_verb
-from bot.slack.words import is_evidence, tells_facts, verb
+from bot.slack.words import is_evidence, tells_facts
 
 MOST_MESSAGES = 200
 
@@ -23,17 +22,7 @@ def takes(arrival: Arrival) -> bool:
 
 async def work(room: Room, job: Job) -> None:
     """Answers in the thread; when there is nothing to read, says what could be sent."""
-    body = job.body
-    asked = verb(body["text"])
-    if asked is not None and not body["files"]:
-        await run_verb(room, job, asked)
-        return
-    await eyes_on(room, job)
-    try:
-        if not await _read(room, job):
-            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
-    finally:
-        await eyes_off(room, job)
+    await addressed(room, job, _read)
 
 
 async def _read(room: Room, job: Job) -> bool:
