@@ -4,9 +4,9 @@ from bot.slack.conversation import LATEST, diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
-from bot.slack.surfaces.addressed import addressed
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
+from bot.slack.surfaces.verbs import addressed
 from bot.slack.words import is_evidence, tells_facts
 
 

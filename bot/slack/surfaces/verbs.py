@@ -6,14 +6,14 @@ from difflib import get_close_matches
 
 from bot.settings import Settings
 from bot.slack import digests
-from bot.slack.conversation import incident_of, place_of, show
+from bot.slack.conversation import eyes_off, eyes_on, incident_of, place_of, show
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.escape import cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
-from bot.slack.render.notices import HELP
+from bot.slack.render.notices import HELP, HINT
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.visibility import Sight
@@ -66,6 +66,21 @@ async def run_verb(room: Room, job: Job, said: Verb) -> None:
         await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text, doubtful=job.again)
     else:
         await room.outbox.whisper(job.who, place, body["user"], text, blocks)
+
+
+async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[bool]]) -> None:
+    """What is said to the bot itself: a verb is run, all else is read; a hint when `read` returns False, so found nothing to read."""
+    body = job.body
+    asked = verb(body["text"])
+    if asked is not None and not body["files"]:
+        await run_verb(room, job, asked)
+        return
+    await eyes_on(room, job)
+    try:
+        if not await read(room, job):
+            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
+    finally:
+        await eyes_off(room, job)
 
 
 async def _size(room: Room, asked: Asked) -> Said:
