@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.slack.installs import Identity
 from bot.usecases.digest import week_of
@@ -20,11 +20,12 @@ SETTING = "slack.digests"
 
 async def switch(store: "Store", who: Identity, channel: str, on: bool, now: datetime) -> None:
     """On or off in a channel. The first digest comes with the week after this one."""
-    chosen = dict(await store.setting(who.team, SETTING) or {})
-    chosen.pop(channel, None)
-    if on:
-        chosen[channel] = {"week": week_of(now), "enterprise": who.enterprise}
-    await store.set_setting(who.team, SETTING, chosen or None)
+    entry = {channel: {"week": week_of(now), "enterprise": who.enterprise}} if on else {}
+
+    def switched(chosen: dict[str, Any] | None) -> dict[str, Any] | None:
+        return {**{one: kept for one, kept in (chosen or {}).items() if one != channel}, **entry} or None
+
+    await store.change_setting(who.team, SETTING, switched)
 
 
 async def is_on(store: "Store", team: str, channel: str) -> bool:

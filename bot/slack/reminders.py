@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bot.slack.outbox import Place
@@ -23,15 +24,11 @@ class Reminders:
 
     def __init__(self, store: "Store") -> None:
         self._store = store
-        self._changing = asyncio.Lock()
 
     async def note(self, team: str, incident: str, place: Place, enterprise: str | None) -> None:
         """An incident got its first recommendation."""
-        async with self._changing:
-            noted = dict(await self._store.setting(team, SETTING) or {})
-            if incident not in noted:
-                noted[incident] = {"at": time.time(), "channel": place.channel, "thread": place.thread, "enterprise": enterprise}
-                await self._store.set_setting(team, SETTING, noted)
+        entry = {"at": time.time(), "channel": place.channel, "thread": place.thread, "enterprise": enterprise}
+        await self._store.change_setting(team, SETTING, lambda noted: {incident: entry, **(noted or {})})
 
     async def run(self, wake: Callable[[], None]) -> None:
         """Looks every ten minutes."""
@@ -50,7 +47,7 @@ class Reminders:
             for incident, entry in due.items():
                 await self._hand_over(team, incident, entry)
             if due:
-                await self._drop(team, due)
+                await self._store.change_setting(team, SETTING, partial(_without, due))
 
     async def _hand_over(self, team: str, incident: str, entry: Mapping[str, Any]) -> None:
         body = {"incident": incident, "channel": entry["channel"], "thread": entry["thread"]}
@@ -58,8 +55,6 @@ class Reminders:
         key = f"reminder:{incident}"
         await self._store.deliver(team, entry["channel"], thread, key, "reminder", json.dumps(body).encode(), entry["enterprise"])
 
-    async def _drop(self, team: str, due: Mapping[str, Any]) -> None:
-        async with self._changing:
-            noted = dict(await self._store.setting(team, SETTING) or {})
-            left = {incident: entry for incident, entry in noted.items() if incident not in due}
-            await self._store.set_setting(team, SETTING, left or None)
+
+def _without(due: Container[str], noted: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {incident: entry for incident, entry in (noted or {}).items() if incident not in due} or None

@@ -1,6 +1,7 @@
 """Workspaces that installed the bot, channels it watches, and what a team has set."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, delete, select
@@ -64,6 +65,14 @@ def set_setting(connection: Connection, team: str, name: str, value: Any) -> Non
         return
     insert = upsert(connection, settings).values(team=team, name=name, value=json.dumps(value))
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": json.dumps(value)}))
+
+
+def change_setting(connection: Connection, team: str, name: str, change: Callable[[Any], Any]) -> None:
+    """What a team has set, made anew from what it is (None: not set); whoever changes the same setting waits for the end of this one."""
+    insert = upsert(connection, settings).values(team=team, name=name, value="null")
+    # The update changes nothing: it holds the row, also one that was not there, and reads what the last one left.
+    held = insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": settings.c.value}).returning(settings.c.value)
+    set_setting(connection, team, name, change(json.loads(connection.execute(held).scalar_one())))
 
 
 def settings_named(connection: Connection, name: str) -> dict[str, Any]:

@@ -311,6 +311,10 @@ class Store:
         """Set something for a team; None takes it back."""
         await self._write(installs.set_setting, team, name, value)
 
+    async def change_setting(self, team: str, name: str, change: Callable[[Any], Any]) -> None:
+        """Make a setting anew from what it is now (None: not set), in one transaction that no other change comes between."""
+        await self._write(installs.change_setting, team, name, change)
+
     async def settings_named(self, name: str) -> dict[str, Any]:
         """Every team's value of one setting."""
         return await self._read(installs.settings_named, name)

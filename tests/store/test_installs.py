@@ -1,4 +1,7 @@
-from bot.store.store import Store
+import asyncio
+from typing import Any
+
+from bot.store.store import Store, open_store
 
 
 async def test_a_workspace_that_never_installed_has_nothing(store: Store) -> None:
@@ -41,3 +44,16 @@ async def test_a_setting_is_json_and_belongs_to_its_team(store: Store) -> None:
     assert await store.settings_named("digest") == {"T1": {"channel": "C1", "day": 1}}
     await store.set_setting("T1", "digest", None)
     assert await store.setting("T1", "digest") is None
+
+
+async def test_two_replicas_that_change_one_setting_lose_nothing(store: Store, url: str) -> None:
+    def crossed_out(number: int) -> Any:
+        return lambda noted: {key: value for key, value in noted.items() if key != f"D-{number}"} or None
+
+    other = await open_store(url)
+    both = (store, other)
+    await asyncio.gather(*(both[n % 2].change_setting("T1", "noted", lambda noted, n=n: {f"D-{n}": n, **(noted or {})}) for n in range(40)))
+    assert await store.setting("T1", "noted") == {f"D-{n}": n for n in range(40)}
+    await asyncio.gather(*(both[n % 2].change_setting("T1", "noted", crossed_out(n)) for n in range(40)))
+    assert await other.settings_named("noted") == {}
+    await other.close()
