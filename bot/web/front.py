@@ -34,15 +34,15 @@ async def diagnose(request: web.Request) -> web.Response:
     door, viewer = door_of(request), viewer_of(request)
     form = await read_form(request)
     try:
-        given = await contributions_of(form, viewer.user, door.desk.now(), door.aside)
+        given, left_out = await contributions_of(form, viewer.user, door.desk.now(), door.aside)
         reply = await door.asks.diagnose(door.desk, origin_of(viewer), given)
     except Unusable as refused:
         return await _front(request, refused=str(refused), status=400)
     finally:
         form.close()
     if reply.document.get("id") is None:
-        return fresh(request, reply, given)
-    return go(request, f"/d/{reply.document['id']}", reply.warning or "")
+        return fresh(request, reply, given, left_out=left_out)
+    return go(request, f"/d/{reply.document['id']}", " ".join(filter(None, (left_out, reply.warning))))
 
 
 def origin_of(viewer: Viewer) -> Origin:

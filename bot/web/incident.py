@@ -34,7 +34,7 @@ async def show(request: web.Request) -> web.Response:
     return _page(request, document)
 
 
-def fresh(request: web.Request, reply: Reply, given: Sequence[Contribution], example: str = "") -> web.Response:
+def fresh(request: web.Request, reply: Reply, given: Sequence[Contribution], example: str = "", left_out: str = "") -> web.Response:
     """A diagnosis that is not kept, shown in the same way: an example, or the store could not be written."""
     contributions = [
         {"number": number, "kind": one.kind, "name": one.name, "author": None, "at": None, "text": one.text, "truncated": one.truncated}
@@ -42,7 +42,7 @@ def fresh(request: web.Request, reply: Reply, given: Sequence[Contribution], exa
     ]
     diagnosis = reply.document
     document = {"id": None, "at": None, "erased": False, "diagnosis": diagnosis, "contributions": contributions, "trials": []}
-    return _page(request, document, example=example, warning=reply.warning or "")
+    return _page(request, document, example=example, warning=" ".join(filter(None, (reply.warning, left_out))))
 
 
 def _page(request: web.Request, document: Mapping[str, Any], *, example: str = "", warning: str = "") -> web.Response:
@@ -72,10 +72,10 @@ async def add(request: web.Request) -> web.Response:
     try:
         incident = await incident_of(request)
         door = door_of(request)
-        given = await contributions_of(form, viewer_of(request).user, door.desk.now(), door.aside)
+        given, left_out = await contributions_of(form, viewer_of(request).user, door.desk.now(), door.aside)
     finally:
         form.close()
-    return await _into(request, incident, given)
+    return await _into(request, incident, given, left_out)
 
 
 async def say(request: web.Request) -> web.Response:
@@ -87,7 +87,7 @@ async def say(request: web.Request) -> web.Response:
     return await _into(request, incident, given)
 
 
-async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequence[Contribution]) -> web.Response:
+async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequence[Contribution], left_out: str = "") -> web.Response:
     if incident["erased"]:
         raise Fault(
             409,
@@ -98,7 +98,8 @@ async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequen
     viewer = viewer_of(request)
     origin = Origin(team=viewer.team, enterprise=viewer.enterprise, channel=incident.get("channel"), thread=incident.get("thread"))
     reply = await door.asks.diagnose(door.desk, origin, given, into=incident["id"])
-    return go(request, f"/d/{incident['id']}", reply.warning or "Read again, with what you added.")
+    says = " ".join(filter(None, (left_out, reply.warning)))
+    return go(request, f"/d/{incident['id']}", says or "Read again, with what you added.")
 
 
 async def settle(request: web.Request) -> web.Response:

@@ -24,21 +24,24 @@ WORDS = ("failing_rank", "rank", "workload", "outcome")
 EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is everything from the start of the server to its end."
 
 
-async def contributions_of(form: Form, author: str | None, at: datetime, aside: Aside | None = None) -> list[Contribution]:
-    """Every paste and file of a form, in order. Unusable when there is nothing in them, or when one is no text.
+async def contributions_of(form: Form, author: str | None, at: datetime, aside: Aside | None = None) -> tuple[list[Contribution], str]:
+    """Every paste and file of a form, in order, and what of them was left out and why. Unusable when there is nothing in them, or no text.
 
     Large ones are read `aside`, in another process, so that the page keeps answering; without one, in a thread.
     """
     kept: list[Contribution] = []
+    left_out: list[str] = []
     for upload in form.uploads:
         path = _shared(upload) if aside and upload.size > LARGE else None
         if aside and path:
-            kept += await aside(partial(_at, path, upload.name))
+            found, says = await aside(partial(_at, path, upload.name))
         else:
-            kept += await asyncio.to_thread(_of, upload.body, upload.name)
+            found, says = await asyncio.to_thread(_of, upload.body, upload.name)
+        kept += found
+        left_out += [says] if says else []
     if not kept:
         raise Unusable(EMPTY)
-    return [replace(one, author=author, at=at) for one in kept]
+    return [replace(one, author=author, at=at) for one in kept], " ".join(left_out)
 
 
 def _shared(upload: Upload) -> str | None:
@@ -48,22 +51,25 @@ def _shared(upload: Upload) -> str | None:
     return path if os.path.exists(path) else None
 
 
-def _at(path: str, name: str | None) -> list[Contribution]:
+def _at(path: str, name: str | None) -> tuple[list[Contribution], str | None]:
     with open(path, "rb") as body:
         return _of(body, name)
 
 
-def _of(body: IO[bytes], name: str | None) -> list[Contribution]:
+def _of(body: IO[bytes], name: str | None) -> tuple[list[Contribution], str | None]:
+    """What one upload holds, and a sentence where that is not everything."""
     body.seek(0)
     try:
         if name is None:
-            return _evidence("paste", None, decode(body.read()).replace("\r\n", "\n"))  # a browser sends a box's line ends so
+            return _evidence("paste", None, decode(body.read()).replace("\r\n", "\n")), None  # a browser sends a box's line ends so
         inside = opened(name, body.read())
         parts, found = inside.parts, []
         while parts:  # what has been read is let go before the next is decoded: a log may have 200 MB
             inner, data = parts.pop(0)
             found += _evidence("file", inner, decode(data))
-        return [replace(one, truncated=True) for one in found] if inside.left_out else found
+        if inside.left_out:
+            return [replace(one, truncated=True) for one in found], redact(inside.left_out)[0]
+        return found, None
     except NotText as refusal:
         raise Unusable(f"{name or 'The paste'} cannot be read: {refusal}.") from refusal
 
@@ -78,7 +84,7 @@ def _evidence(kind: Literal["paste", "file"], name: str | None, text: str) -> li
         del text
         text, cut = condensed(lines)
     hidden, redactions = redact(text)
-    return [Contribution(kind, hidden, name=name, redactions=redactions, truncated=cut)]
+    return [Contribution(kind, hidden, name=name and redact(name)[0], redactions=redactions, truncated=cut)]
 
 
 def answer(question: str, value: str, author: str | None, at: datetime) -> Contribution:

@@ -323,6 +323,27 @@ async def test_every_log_of_a_zip_is_read_and_a_broken_one_is_named(browser: Bro
         assert "half.zip cannot be read" in await answer.text()
 
 
+@pytest.mark.parametrize("where", ["/diagnose", "/d/D-0187/evidence"])
+async def test_what_was_left_out_of_an_archive_is_said_on_the_page_that_follows(browser: Browser, shelf: Shelf, where: str) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(51):
+            archive.writestr(f"rank{number:02d}.log", "torch.OutOfMemoryError\n" if number == 50 else f"{number}\n")
+    async with browser.post(where, data=multipart(await browser.token("/d/D-0187"), ("file", packed.getvalue(), "logs.zip"))) as answer:
+        assert answer.status == 200
+        assert "logs.zip holds 51 text files; 50 were read, those that hold an error first." in await answer.text()
+
+
+async def test_a_gzip_file_that_was_cut_short_says_so_also_when_the_diagnosis_was_not_kept(browser: Browser, shelf: Shelf) -> None:
+    shelf.diagnosis["id"] = None
+    shelf.warning = "The database is locked."
+    half = gzip.compress("\n".join(str(number**5) for number in range(9_000)).encode())[:-2_000]
+    async with browser.post("/diagnose", data=multipart(await browser.token(), ("file", half, "server.log.gz"))) as answer:
+        text = await answer.text()
+    assert "The database is locked." in text
+    assert "server.log.gz was cut short: only its beginning could be read." in text
+
+
 @pytest.fixture(params=["thread", "process"])
 async def aside(request: pytest.FixtureRequest) -> AsyncIterator[Any]:
     if request.param == "thread":
