@@ -1,38 +1,30 @@
 """Facts that follow from figures: arithmetic that decides when words do not. Rules name them by kind."""
 
-import re
 from collections.abc import Iterator
 
 from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.size import GIB, MIB, gib
+from bot.rulebook.book import Rulebook
+from bot.rulebook.patterns import search
 
 ROWS = (1024, 256)
 """The defaults of max-num-seqs, tried where nothing says how many rows there are: with more, every other size is a product of something."""
 SMALLEST_SAMPLER = 100 * MIB
-ROUND_VOCABULARIES = {131072: "mistral|nemotron|granite|devstral|pixtral", 262144: "gemma", 262208: "gemma", 65536: "jamba|rwkv"}
-"""Vocabularies that are powers of two or close: a round size proves them only where the model is named."""
-VOCABULARIES = (
-    *(151936, 152064, 128256, 129280, 32000, 32064, 151552, 201088, 256000),
-    *(100352, 163840, 102400, 200064, 248320, 154880, 202048),
-)
 SAMPLER_BYTES = (4, 8, 12)
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
 HIGHEST_UTILIZATION = 0.95
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
+ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 _NOBODY = Speaker(key="")
-_PREQUANTIZED = re.compile(r"(?i)awq|gptq|fp8|nvfp4|mxfp4|int4|int8|w4a16|w8a8|4bit|8bit|bnb|quantized|autoround|gguf|fp4")
-_VISION = re.compile(
-    r"(?i)\bvl\b|vision|llava|internvl|pixtral|omni|-vl-|qwen[\d.]*-?vl|molmo|mllama|minicpm-v|phi-3\.5-v|ocr|gemma-?[34]|kimi-vl|glm-4\.\dv"
-)
 
 
-def derived_facts(evidence: Evidence, error: Fact | None) -> list[Fact]:
+def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
-    found = list(_of_error(evidence, error)) if error is not None else []
+    found = list(_of_error(book, evidence, error)) if error is not None else []
     told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_speech(evidence, error)]
-    return [*found, *told, *_of_deployment(evidence, error)]
+    return [*found, *told, *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
 def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
@@ -48,13 +40,13 @@ def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
     )
 
 
-def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
+def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
     at = error.fields
     tried, free, total = at.get("tried"), at.get("free"), at.get("total")
     allocated, private, unallocated, process = at.get("allocated"), at.get("private"), at.get("unallocated"), at.get("process")
     if private:
         yield _fact("private-pools", error, bytes=private)
-    if tried and (rows := sampler_rows(tried, evidence)) is not None:
+    if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
         yield _fact("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
     if tried and total and tried > total:
         yield _fact("tried-exceeds-card", error)
@@ -83,7 +75,7 @@ def _of_error(evidence: Evidence, error: Fact) -> Iterator[Fact]:
             yield _fact("allocated-nearly-all", error)
 
 
-def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
+def sampler_rows(book: Rulebook, tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
     """(rows, vocabulary, bytes an entry) when a request is rows × vocabulary × 4, 8 or 12 as printed to two decimals; else None.
 
     4: float32 logits, 8: int64 indices, 12: a sort, which needs both.
@@ -95,16 +87,20 @@ def sampler_rows(tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
         return None  # a power of two is a buffer's or a weight's size too
     unit = GIB if tried >= GIB else MIB
     shown = round(tried / unit, 2)
-    model = evidence.deployment.model.value.lower() if evidence.deployment.model else ""
-    named = tuple(size for size, names in ROUND_VOCABULARIES.items() if re.search(names, model))
+    model = evidence.deployment.model.value if evidence.deployment.model else ""
+    sizes = [size for v in book.vocabularies if _names(v.pattern, model) for size in v.sizes]
     for count in rows:
-        for vocabulary in (*VOCABULARIES, *named):
+        for vocabulary in sizes:
             for width in SAMPLER_BYTES:
                 exact = count * vocabulary * width
                 rounded = -(-exact // (2 * MIB)) * 2 * MIB  # the allocator hands out whole 2 MiB above 10 MiB
                 if exact > 20 * MIB and shown in (round(exact / unit, 2), round(rounded / unit, 2)):
                     return count, vocabulary, width
     return None
+
+
+def _names(pattern: str, name: str) -> bool:
+    return not pattern or search(pattern, name) is not None
 
 
 def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
@@ -134,7 +130,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
             yield _fact("assert-equal-figures", fact)
         if fact.id == "vllm.free-memory-check":
             share = at["free_at_start_bytes"] / at["total_bytes"] if at["total_bytes"] else 0
-            yield _fact("little-free" if share < LITTLE_FREE else "nearly-free", fact)
+            if share < LITTLE_FREE:
+                yield _fact("little-free", fact)
             if share < HARDLY_FREE:
                 yield _fact("hardly-free", fact)
         estimate = at.get("graph_estimate_bytes")
@@ -162,56 +159,43 @@ def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         yield _fact("one-item-per-prompt", limit)
 
 
-def _of_deployment(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     deployment = evidence.deployment
-    model = deployment.model.value if deployment.model else ""
+    named = _kinds_of_names(book, evidence)
+    yield from (_fact(kind, error) for kind in named)
     quantization = str(deployment.value("quantization") or "")
     tp = deployment.number("tensor_parallel_size") or (evidence.grid.tp or None)
-    if _PREQUANTIZED.search(model):
-        yield _fact("prequantized-checkpoint", error)
-    elif quantization in ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor"):
-        yield _fact("online-quantization", error)
     if quantization:
         yield _fact("quantization-set", error)
+    if quantization in ONLINE_QUANTIZATION and "prequantized-checkpoint" not in named:
+        yield _fact("online-quantization", error)
     if deployment.gpu_count is not None and tp and deployment.gpu_count.value > tp and (evidence.grid.pp or 1) == 1:
         yield _fact("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
     elif tp and tp > 1:
         yield _fact("several-gpus-in-use", error, tp=int(tp))
-    if _VISION.search(model):
-        yield _fact("vision-model", error)
     if (evidence.grid.pp or 1) > 1:
         yield _fact("pipeline-parallel", error)
-    for name in ("enforce_eager", "enable_sleep_mode", "enable_lora", "skip_mm_profiling", "disable_custom_all_reduce"):
-        if deployment.value(name) is True:
-            yield _fact("set-" + name.replace("_", "-"), error)
     if deployment.value("enable_chunked_prefill") is False:
         yield _fact("chunked-prefill-off", error)
-    for name in (
-        "kv_cache_memory_bytes",
-        "num_gpu_blocks_override",
-        "cpu_offload_gb",
-        "num_scheduler_steps",
-        "max_num_seqs",
-        "max_num_batched_tokens",
-        "speculative_config",
-        "swap_space",
-        "max_rolling_batch_size",
-    ):
-        if deployment.number(name) or (isinstance(deployment.value(name), str) and name == "speculative_config"):
-            yield _fact("given-" + name.replace("_", "-"), error)
-    if str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")).find("expandable_segments") >= 0:
+    if "expandable_segments" in str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")):
         yield _fact("expandable-segments-set", error)
     utilization = deployment.number("gpu_memory_utilization")
-    if utilization is not None:
-        yield _fact(
-            "utilization-high" if utilization >= 0.95 else "utilization-low" if utilization < 0.85 else "utilization-usual",
-            error,
-            value=utilization,
-        )
+    if utilization is not None and utilization >= HIGHEST_UTILIZATION:
+        yield _fact("utilization-high", error, value=utilization)
     said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
     if any(value is not None and value >= HIGHEST_UTILIZATION for value in said):
         yield _fact("utilization-at-limit", error)
-    for name, values in deployment.tried.items():
+
+
+def _of_arguments(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
+    """Each argument by its name: set (true), given (with a value that is not zero), tried (at several values)."""
+    for name, known in evidence.deployment.arguments.items():
+        if known.value:
+            yield _fact(("set-" if known.value is True else "given-") + name.replace("_", "-"), error)
+    for name, values in evidence.deployment.tried.items():
         yield _fact("tried-" + name.replace("_", "-"), error, values=values)
-    if (memory := deployment.gpu) is not None and memory.value.startswith(("GB10", "Jetson", "GH200", "Strix", "Thor", "Orin")):
-        yield _fact("unified", error)
+
+
+def _kinds_of_names(book: Rulebook, evidence: Evidence) -> list[str]:
+    names = {"model": evidence.deployment.model, "gpu": evidence.deployment.gpu}
+    return [n.kind for n in book.namings if (known := names[n.of]) is not None and _names(n.pattern, known.value)]

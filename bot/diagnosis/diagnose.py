@@ -68,7 +68,7 @@ def _scene(book: Rulebook, evidence: Evidence) -> Scene:
     evidence = _one_engine(book, evidence, fact)
     error = None if fact is None else as_first_error(fact, evidence)
     evidence = replace(evidence, facts=tuple(current_boot(evidence.facts, fact)))
-    facts = [*evidence.facts, *derived_facts(evidence, fact)]
+    facts = [*evidence.facts, *derived_facts(book, evidence, fact)]
     return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
 
 

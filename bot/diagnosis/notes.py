@@ -7,6 +7,7 @@ from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
 
+MOST_PROCESSES = 3
 MOST_REASONS = 2
 """The last steps took the most away."""
 
@@ -15,13 +16,36 @@ def notes_of(
     evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank | None, derived: Sequence[Fact] = (), change: Remedy | None = None
 ) -> tuple[str, ...]:
     """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised."""
-    return (*_tenants(derived), *_counted_from(evidence, change), *_version(evidence), *_borrowed(budgets, rank), *_unclosed(budgets))
+    return (
+        *_tenants(evidence, derived, change),
+        *_counted_from(evidence, change),
+        *_version(evidence),
+        *_borrowed(budgets, rank),
+        *_unclosed(budgets),
+    )
 
 
-def _tenants(derived: Sequence[Fact]) -> Iterator[str]:
+def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+    """Who else is on the card, where that matters: as nvidia-smi in the same paste says, or how to find out."""
     held = next((f for f in derived if f.id == "derived.others-hold"), None)
-    if held is not None:
-        yield f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line}): nvidia-smi on the host names them."
+    if held is None and (change is None or change.id != "stop-other-process"):
+        return
+    how_much = f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line})" if held is not None else ""
+    listed = sorted((f for f in evidence.facts if "card-process" in f.kinds), key=lambda f: -f.fields["held"])[:MOST_PROCESSES]
+    if listed:
+        yield f"nvidia-smi shows {', '.join(map(_process, listed))}{f': {how_much}' if how_much else ''}."
+    elif empty := next((f for f in evidence.facts if f.id == "smi.no-process"), None):
+        yield (
+            f"{how_much + ', and ' if how_much else ''}nvidia-smi (line {empty.line}) lists no process. It does not see those of other "
+            "containers and users, and it was perhaps asked after the crash: ask it on the host, just before the start."
+        )
+    elif how_much:
+        yield f"{how_much}: nvidia-smi on the host names them."
+
+
+def _process(fact: Fact) -> str:
+    card = f" on GPU {fact.fields['card']}" if "card" in fact.fields else ""
+    return f"{fact.fields['process']} (pid {fact.fields['pid']}, {gib(fact.fields['held'])}{card}, line {fact.line})"
 
 
 def _counted_from(evidence: Evidence, change: Remedy | None) -> Iterator[str]:

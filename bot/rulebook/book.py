@@ -33,6 +33,9 @@ class Rulebook:
         self.accounting: Sequence[files.AccountingExample] = tables["accounting"]
         self.releases: Sequence[files.Release] = tables["release"]
         self.wordings: Sequence[files.Wording] = tables["wording"]
+        self.derived: Sequence[files.Derivation] = tables["derived"]
+        self.vocabularies: Sequence[files.Vocabulary] = tables["vocabulary"]
+        self.namings: Sequence[files.Naming] = tables["naming"]
         self.homes = homes
         self.digest = digest
 

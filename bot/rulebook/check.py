@@ -35,7 +35,7 @@ class Problem:
 def problems(book: Rulebook) -> list[Problem]:
     """Every problem of every rule, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _patterns, _fields, _anchors, _without_example, _versions, _references, _secrets, _accounting, _releases,
+        _patterns, _fields, _anchors, _without_example, _versions, _references, _kinds, _secrets, _accounting, _releases,
     )  # fmt: skip
     return [problem for check in checks for problem in check(book)]
 
@@ -137,6 +137,10 @@ def _without_example(book: Rulebook) -> Iterator[Problem]:
     for table, rule in _spoken(book):
         if not rule.example:
             yield _problem(book, table, rule.id, "no example: add a line in the real format, with what must be captured")
+    named = [("naming", n.pattern, n.example) for n in book.namings]
+    for table, text, example in [*named, *(("vocabulary", v.pattern, v.example) for v in book.vocabularies)]:
+        if text and not ((shape := _pattern(text)) and shape.search(example)):
+            yield _problem(book, table, text, f"does not match its example {example!r}")
     for wording in book.wordings:
         pattern = _pattern(wording.pattern)
         if pattern is not None and not (wording.example and all(pattern.search(line) for line in wording.example)):
@@ -174,11 +178,7 @@ def _references(book: Rulebook) -> Iterator[Problem]:
     ids = {rule.id for rule in book.facts}
     named: Iterable[tuple[str, str, Iterable[str]]] = chain(
         (("mark", m.then, [m.fact]) for m in book.marks),
-        (("outer", o.id, _facts_in([*o.any, *o.none, *(c for i in o.inside for c in (*i.any, *i.none))])) for o in book.outer),
-        (("rule", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.rules),
-        (("remedy", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.remedies),
-        (("avoid", r.flag, _facts_in([*r.all, *r.any, *r.none])) for r in book.avoid),
-        (("question", r.id, _facts_in([*r.all, *r.any, *r.none])) for r in book.questions),
+        ((table, rule_id, [fact for c in conditions for fact in texts(c.fact)]) for table, rule_id, conditions in _conditions(book)),
         (("printed", f"{p.fact}.{p.field}", [p.fact]) for p in book.printed),
         (("scope", s.fact, [s.fact]) for s in book.scopes),
         (("wording", w.pattern, [w.fact] if w.fact else []) for w in book.wordings),
@@ -197,8 +197,27 @@ def _references(book: Rulebook) -> Iterator[Problem]:
                 yield _problem(book, "fact", rule.id, f"a counterexample names {counter.instead!r}, which no file has")
 
 
-def _facts_in(conditions: Sequence[files.Condition]) -> list[str]:
-    return [fact for condition in conditions for fact in texts(condition.fact)]
+def _conditions(book: Rulebook) -> Iterator[tuple[str, str, list[files.Condition]]]:
+    """Every rule that asks something of the scene: its table, its id, all that it asks."""
+    for outer in book.outer:
+        yield "outer", outer.id, [*outer.any, *outer.none, *(c for i in outer.inside for c in (*i.any, *i.none))]
+    asking: Iterable[tuple[str, str, Any]] = chain(
+        (("rule", r.id, r) for r in book.rules),
+        (("remedy", r.id, r) for r in book.remedies),
+        (("avoid", r.flag, r) for r in book.avoid),
+        (("question", r.id, r) for r in book.questions),
+    )
+    yield from ((table, rule_id, [*r.all, *r.any, *r.none]) for table, rule_id, r in asking)
+
+
+def _kinds(book: Rulebook) -> Iterator[Problem]:
+    """Every kind that a condition names is a fact's, derived, told by a name, or made from an argument."""
+    known = {kind for fact in book.facts for kind in fact.kinds} | {d.kind for d in book.derived} | {n.kind for n in book.namings}
+    known |= {f"{made}-{a.name.replace('_', '-')}" for made, a in product(("set", "given", "tried"), book.arguments)}
+    for table, rule_id, conditions in _conditions(book):
+        for kind in dict.fromkeys(kind for c in conditions for kind in texts(c.kind)):
+            if kind not in known:
+                yield _problem(book, table, rule_id, f"names the kind {kind!r}, which no fact has and nothing derives")
 
 
 def _secrets(book: Rulebook) -> Iterator[Problem]:

@@ -265,6 +265,30 @@ class Wording(Shape, frozen=True):
     example: list[str]
 
 
+class Derivation(Shape, frozen=True):
+    """A kind of fact that `bot/diagnosis/derived.py` states, and what it means."""
+
+    kind: str
+    says: str
+
+
+class Vocabulary(Shape, frozen=True):
+    """Vocabulary sizes, in entries. `pattern`: they prove something only where the model's name has it."""
+
+    sizes: list[int]
+    pattern: str = ""
+    example: str = ""
+
+
+class Naming(Shape, frozen=True):
+    """A kind that follows from the name of the model or the card."""
+
+    kind: str
+    of: Literal["model", "gpu"]
+    pattern: str
+    example: str
+
+
 class Book(Shape, frozen=True):
     """All that one rule file may hold; each file holds some of it."""
 
@@ -285,3 +309,6 @@ class Book(Shape, frozen=True):
     accounting: list[AccountingExample] = []
     release: list[Release] = []
     wording: list[Wording] = []
+    derived: list[Derivation] = []
+    vocabulary: list[Vocabulary] = []
+    naming: list[Naming] = []

@@ -1,8 +1,13 @@
+import inspect
+import re
+
 import pytest
 
+from bot.diagnosis import derived
 from bot.diagnosis.derived import sampler_rows
 from bot.domain.evidence import Evidence
 from bot.domain.size import GIB, MIB
+from bot.rulebook.load import load_rulebook
 from tests.diagnosis.material import judged, oom, worker
 
 
@@ -17,12 +22,12 @@ from tests.diagnosis.material import judged, oom, worker
     ],
 )
 def test_a_request_that_is_rows_times_vocabulary_names_the_sampler(tried: int, rows: tuple[int, int, int]) -> None:
-    assert sampler_rows(tried, Evidence()) == rows
+    assert sampler_rows(load_rulebook(), tried, Evidence()) == rows
 
 
 @pytest.mark.parametrize("tried", [2 * GIB, 20 * MIB, 512 * MIB, round(3.5 * GIB)])
 def test_a_round_request_names_nothing(tried: int) -> None:
-    assert sampler_rows(tried, Evidence()) is None
+    assert sampler_rows(load_rulebook(), tried, Evidence()) is None
 
 
 def test_memory_that_others_hold_is_named_before_the_weights() -> None:
@@ -40,3 +45,31 @@ def test_memory_that_others_hold_is_named_before_the_weights() -> None:
 def test_far_more_free_than_asked_for_is_no_shortage_when_the_allocator_was_refused() -> None:
     text = "CUDA Error: invalid argument at /workspace/csrc/cumem_allocator.cpp:119\n" + oom("20.00 MiB", "66.43 GiB")
     assert judged(text)["phase"] == "not_oom"
+
+
+def test_the_kinds_that_arithmetic_states_are_those_that_the_rules_list() -> None:
+    stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', inspect.getsource(derived)))
+    listed = {row.kind for row in load_rulebook().derived}
+    assert listed - stated == set()
+    assert {kind for kind in stated if re.search(rf'_fact\(\s*"{kind}"', inspect.getsource(derived))} - listed == set()
+
+
+OTHERS = """(EngineCore_DP0 pid=9) ValueError: Free memory on device cuda:0 (8.1/79.11 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."""
+PROCESS = "|    0   N/A  N/A           51873      C   /opt/ollama/bin/ollama               70144MiB |"
+NOTHING = "|  No running processes found                                                 |"
+
+
+def test_a_process_that_nvidia_smi_shows_is_named_where_another_holds_the_card() -> None:
+    document = judged(f"{OTHERS}\n{PROCESS}\n")
+    assert document["recommendation"]["id"] == "stop-other-process"
+    assert "nvidia-smi shows /opt/ollama/bin/ollama (pid 51873, 68.50 GiB on GPU 0, line 2)." in document["notes"]
+
+
+def test_an_empty_list_of_processes_is_not_taken_for_an_empty_card() -> None:
+    (note,) = (n for n in judged(f"{OTHERS}\n{NOTHING}\n")["notes"] if "nvidia-smi" in n)
+    assert note.startswith("nvidia-smi (line 2) lists no process. It does not see those of other containers")
+
+
+def test_a_process_on_the_card_says_nothing_where_none_is_in_the_way() -> None:
+    text = "INFO 07-01 12:00:00 [gpu_worker.py:1] Available KV cache memory: 1.5 GiB\nValueError: To serve at least one request with the models's max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (1.5 GiB).\n"
+    assert not any("nvidia-smi" in n for n in judged(text + PROCESS + "\n")["notes"])

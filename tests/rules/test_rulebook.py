@@ -61,6 +61,20 @@ anchor = ["HF"]
 fact = "a.nowhere"
 then = "serving"
 
+[[question]]
+id = "a.question"
+text = "?"
+would_change = "phase"
+any = [{ kind = "tried-gone" }, { kind = "budget" }]
+  [question.how]
+  shell = "true"
+
+[[naming]]
+kind = "small"
+of = "model"
+pattern = "(?i)tiny"
+example = "Qwen3-0.6B"
+
 [[charge]]
 term = "weights"
 vllm = ">=0.9"
@@ -111,6 +125,8 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "a.secret: an example holds what looks like a hub token",
         "a.secret: a counterexample names 'a.gone', which no file has",
         "serving: names the fact 'a.nowhere', which no file has",
+        "a.question: names the kind 'tried-gone', which no fact has and nothing derives",
+        "(?i)tiny: does not match its example 'Qwen3-0.6B'",
         "weights: no row for v1 in 0.8.0",
         "a.tiring.weights_bytes: that fact has no such field",
         "0.8.0: stands after 0.9.1",
