@@ -17,7 +17,8 @@ def ends(f: Fields) -> list[Stretch]:
     width = int(f.raw("word_embed_proj_dim", 0)) or hidden
     rows = vocab + int(f.rule("embedding_extra", 0))
     table = Table("embed_tokens", rows, width, "whole" if f.rule("embedding_whole", False) else "split")
-    tied = bool(f.raw("tie_word_embeddings", f.rule("tied", False)))
+    headless = bool(f.rule("headless", False))
+    tied = not headless and bool(f.raw("tie_word_embeddings", f.rule("tied", False)))
     everywhere = bool(f.rule("embeddings_everywhere", False))
     final = vector(hidden * (2 if f.rule("norm_bias", False) else 1) * int(f.rule("final_norms", 1)))
     stretches = [
@@ -26,7 +27,7 @@ def ends(f: Fields) -> list[Stretch]:
         Stretch("every", tuple(rotary(f))),
         Stretch(f.rule("tower_stages", "every"), tuple(tower(f)), encoder=True),
     ]
-    if not tied:
+    if not (tied or headless):
         stretches.append(Stretch("every" if everywhere else "last", (Table("lm_head", vocab, width, head=True),)))
     if (tied or f.rule("embedding_last", False)) and not everywhere:
         stretches.append(Stretch("last of several", (table,)))

@@ -5,12 +5,12 @@ from typing import Any
 
 NAMES: Mapping[str, Sequence[str]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
+    "layers": ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "heads": ("decoder_attention_heads", "num_attention_heads", "n_head", "n_heads", "num_heads"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "multi_query_group_num", "num_query_groups",
                  "num_attention_groups", "attn_config.kv_n_heads"),
     "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
-    "intermediate": ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "hidden_dim",
+    "intermediate": ("decoder_ffn_dim", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff", "hidden_dim",
                      "ffn_config.ffn_hidden_size"),
     "vocab": ("vocab_size", "padded_vocab_size"),
     "positions": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx"),
@@ -25,7 +25,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     ),
     "theta": ("rope_theta",),
 }  # fmt: skip
-TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config", "decoder_config", "llm_cfg")
+TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config", "decoder_config", "llm_cfg", "vlm_config")
 
 
 MOST_LAYERS = 4096

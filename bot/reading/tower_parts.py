@@ -14,7 +14,7 @@ class Sizes:
     """A tower's own table in config.json over the family's defaults for it; called with the names that a size may have."""
 
     def __init__(self, f: Fields, key: str) -> None:
-        told = f.config.get(key) or f.raw(f"thinker_config.{key}")
+        told = f.config.get(key) or f.raw(f"thinker_config.{key}") or f.raw(f"vlm_config.{key}")
         self.table: Mapping[str, Any] = {**f.rules.get(f"{key}_defaults", {}), **(told if isinstance(told, Mapping) else {})}
 
     def __call__(self, *keys: str, default: Any = None) -> Any:

@@ -63,6 +63,7 @@ OPTIONS: Mapping[str, str] = {
     "mamba_norms": "it has norms of dt, B and C",
     # ends
     "tied": "the output table is the embedding where the config does not say",
+    "headless": "there is no output table: the model embeds or classifies",
     "embedding_extra": "rows of the embedding beyond the vocabulary",
     "embedding_whole": "the embedding is copied to every rank",
     "embedding_last": "the last stage has the embedding too",

@@ -89,7 +89,7 @@ class WeightRules:
             family, inside = self.family(text)
             inner = narrowed(family.table, version, gpu, inside)
             inner |= {"defaults": {**inner.get("defaults", {}), **outer.silent.get(str(text.get("model_type")), {})}}
-        return {**narrowed(self.general, version, gpu), **inner, **narrowed(outer.table, version, gpu, architecture)}
+        return {**narrowed(self.general, version, gpu, architecture), **inner, **narrowed(outer.table, version, gpu, architecture)}
 
     def family(self, config: Mapping[str, Any]) -> tuple[WeightFamily, str]:
         """The family of a config and its architecture, as the file says or as its model_type implies."""

@@ -76,3 +76,22 @@ def test_mellums_windows_and_step_1s_slopes_are_read() -> None:
     assert answer(load_sizing(), {**question, "config": step}).plan.bytes_per_token[0] == 4 * 2 * 2 * 128 * 2
     attention = 2048 * (16 + 2 * 2) * 128 + 2048 * 2048
     assert weights(step) == 2 * (4 * (attention + 3 * 2048 * 4096 + 2 * 2048) + 1024 * 2048 + 2048)
+
+
+@pytest.mark.parametrize("name", ["gte-Qwen2-7B", "bge-m3", "siglip-so400m-patch14-384"])
+def test_a_model_that_attends_both_ways_keeps_nothing(name: str) -> None:
+    config = next(model["config"] for model in MODELS if model["model"] == name)
+    told = answer(load_sizing(), {"config": config, "gpu": "H100-80GB", "kv_cache_memory_bytes": 10**9})
+    assert told.plan.request_bytes == (0,)
+
+
+def test_clip_reads_its_text_backwards_only_and_keeps_a_cache_for_it() -> None:
+    config = next(model["config"] for model in MODELS if model["model"] == "clip-vit-large-patch14")
+    told = answer(load_sizing(), {"config": config, "gpu": "H100-80GB", "kv_cache_memory_bytes": 10**9})
+    assert told.plan.bytes_per_token == (12 * 2 * 12 * 64 * 2,)
+
+
+def test_whisper_turbo_keeps_its_four_decoder_layers_not_its_encoders_thirty_two() -> None:
+    config = next(model["config"] for model in MODELS if model["model"] == "whisper-large-v3-turbo")
+    told = answer(load_sizing(), {"config": config, "gpu": "H100-80GB", "kv_cache_memory_bytes": 10**9})
+    assert told.plan.bytes_per_block == (4 * 2 * 20 * 64 * 2 * 16,)
