@@ -9,7 +9,7 @@ COPY migrations migrations
 RUN /opt/oombot/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.11-slim
-RUN useradd --system --uid 10001 --create-home --home-dir /data oombot
+RUN useradd --uid 10001 --create-home --skel /dev/null --home-dir /data oombot
 COPY --from=build /opt/oombot /opt/oombot
 ENV PATH=/opt/oombot/bin:$PATH PYTHONUNBUFFERED=1 \
     OOMBOT_HOST=0.0.0.0 OOMBOT_PORT=8080 OOMBOT_PAGE=off \
