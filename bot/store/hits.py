@@ -38,6 +38,7 @@ class Hits:
         words: Sequence[str] = (),
         since: int | None = None,
         until: int | None = None,
+        numbers: Sequence[int] = (),
     ) -> None:
         self.connection, self.words, self.who = connection, tuple(words), who
         self.sqlite = connection.dialect.name == "sqlite"
@@ -47,6 +48,7 @@ class Hits:
         self.where: list[ColumnElement[bool]] = [visible(incidents, who, by_index=not self.sqlite or self.bare)]
         self.where += [] if since is None else [self.key >= since]
         self.where += [] if until is None else [self.key < until]
+        self.where += [incidents.c.number.in_(numbers)] if numbers else []
         self.where += self._sqlite() if self.sqlite else self._postgres()
 
     def select(self, *columns: Any) -> Select[Any]:
@@ -67,15 +69,25 @@ class Hits:
             query = query.where(self.key < last)
         return [dict(row) for row in self.connection.execute(query).mappings()]
 
-    def ranked(self, limit: int) -> list[dict[str, Any]] | None:
-        """The best first; None where a word is so common that weighing it would read too much."""
-        if self.sqlite:
-            return self._ranked_sqlite(limit)
-        rank = func.ts_rank(tables.search.c.words, self._tsquery())
-        query = self.select(incidents).order_by(rank.desc(), incidents.c.key.desc()).limit(limit)
-        return [dict(row) for row in self.connection.execute(query).mappings()]
+    def ranked(self, limit: int, before: int | None = None) -> list[dict[str, Any]] | None:
+        """The best first, from behind the incident numbered `before` on; None where a word is so common that weighing it reads too much."""
+        best = self._best()
+        if best is None:
+            return None
+        if before is not None:
+            numbers = list(self.connection.execute(best.with_only_columns(incidents.c.number)).scalars())
+            page = numbers[numbers.index(before) + 1 :][:limit] if before in numbers else []
+            rows = self.connection.execute(select(incidents).where(incidents.c.team == self.who.team, incidents.c.number.in_(page)))
+            return sorted((dict(row) for row in rows.mappings()), key=lambda row: page.index(row["number"]))
+        return [dict(row) for row in self.connection.execute(best.limit(limit)).mappings()]
 
-    def _ranked_sqlite(self, limit: int) -> list[dict[str, Any]] | None:
+    def _best(self) -> Select[Any] | None:
+        if self.sqlite:
+            return self._best_sqlite()
+        rank = func.ts_rank(tables.search.c.words, self._tsquery())
+        return self.select(incidents).order_by(rank.desc(), incidents.c.key.desc())
+
+    def _best_sqlite(self) -> Select[Any] | None:
         # bm25 reads the whole list of each word, so the words are asked alone, without the marks.
         for word in self.words:
             one = select(fts.c.rowid).where(_match(_said((word,)))).limit(COUNT_UP_TO + 1).subquery()
@@ -84,8 +96,7 @@ class Hits:
         inside = self.select(incidents.c.key).limit(COUNT_UP_TO + 1)
         query = select(incidents).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
         # unindexed: else SQLite asks the full-text index once for every key of `inside`.
-        query = query.where(unindexed(fts.c.rowid).in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc()).limit(limit)
-        return [dict(row) for row in self.connection.execute(query).mappings()]
+        return query.where(unindexed(fts.c.rowid).in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc())
 
     def _sqlite(self) -> list[ColumnElement[bool]]:
         if self.bare:

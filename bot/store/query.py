@@ -18,6 +18,7 @@ MOMENTS = ("since", "until")
 ORDERED = ("version", "rank", "tp")
 
 _PIECE = re.compile(r'(?P<field>[A-Za-z_-]+):(?!//)(?P<value>"[^"]*"|\S*)|"(?P<phrase>[^"]*)"|(?P<word>\S+)')
+_ID = re.compile(r"[dD]-\d{1,9}")
 _AGO = re.compile(r"(\d{1,5})\s*(m|h|d|w)", re.IGNORECASE)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -33,13 +34,17 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked. `words` are phrases of small letters and digits, a trailing `*` for a beginning; moments in microseconds."""
+    """What was asked. `words` are phrases of small letters and digits, a trailing `*` for a beginning; moments in microseconds.
+
+    `numbers`: the incidents that were named by their ids; empty: any.
+    """
 
     terms: tuple[Term, ...] = ()
     words: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
     ignored: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
 
 
 def parse(text: str, now: datetime) -> Query:
@@ -47,11 +52,14 @@ def parse(text: str, now: datetime) -> Query:
     terms: list[Term] = []
     words: list[str] = []
     ignored: list[str] = []
+    numbers: list[int] = []
     moments: dict[str, int] = {}
     for piece in _PIECE.finditer(text):
         field = (piece["field"] or "").lower()
-        if not field:
-            words += _phrase(piece["phrase"], piece["word"])
+        if _ID.fullmatch(piece[0]):
+            numbers.append(int(piece[0][2:]))
+        elif not field or (not piece["value"] and field not in (*FIELDS, *MOMENTS)):  # `RuntimeError:` of a line that was copied is a word
+            words += _phrase(piece["phrase"], piece["word"] or piece["field"])
         elif field in MOMENTS:
             at = _moment(piece["value"].strip('"'), now)
             if at is None:
@@ -63,7 +71,7 @@ def parse(text: str, now: datetime) -> Query:
         else:
             known = ", ".join((*FIELDS, *MOMENTS))
             ignored.append(f"{field}: is no field. Fields are {known}; words without a colon are searched in the logs.")
-    return Query(tuple(terms), tuple(words), moments.get("since"), moments.get("until"), tuple(ignored))
+    return Query(tuple(terms), tuple(words), moments.get("since"), moments.get("until"), tuple(ignored), tuple(numbers))
 
 
 def _field(field: str, value: str, terms: list[Term], ignored: list[str]) -> None:

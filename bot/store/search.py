@@ -36,10 +36,10 @@ def search(connection: Connection, who: Sight, query: Query, limit: int, before:
     values, unseen = resolve(connection, who, query.terms)
     if values is None:
         return Found([], 0, False, {facet: {} for facet in FACETS}, unseen)
-    hits = Hits(connection, who, values, query.words, query.since, query.until)
+    hits = Hits(connection, who, values, query.words, query.since, query.until, query.numbers)
     count, more, counts = _count(connection, who, hits)
     few = not more and 0 < count <= _RANK_UP_TO[connection.dialect.name]
-    rows = hits.ranked(limit) if query.words and before is None and few else None
+    rows = hits.ranked(limit, before) if query.words and few else None
     if rows is None:
         rows = hits.newest(limit, before)
     return Found(_quoted(connection, rows, query.words), count, more, counts, unseen)

@@ -15,12 +15,14 @@ MOST = 50
 
 
 async def incidents(request: web.Request) -> web.Response:
-    """`GET /api/v1/incidents?q=…&phase=…&limit=…`."""
+    """`GET /api/v1/incidents?q=…&phase=…&limit=…&before=D-0187`."""
     door = door_of(request)
     text = request.query.get("limit", str(MOST))
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST:
         raise Fault(400, "limit", f"limit is “{text[:20]}”: it takes a whole number from 1 to {MOST}.")
-    return web.json_response((await door.asks.history(door.desk, viewer_of(request), asked(request.query), int(text))).document)
+    before = request.query.get("before") or None
+    reply = await door.asks.history(door.desk, viewer_of(request), asked(request.query), int(text), before)
+    return web.json_response(reply.document)
 
 
 async def incident(request: web.Request) -> web.Response:

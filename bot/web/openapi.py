@@ -34,6 +34,7 @@ SEARCHES = [
     _query("outcome", "Only this outcome; open: none yet.", {"type": "string", "enum": ["open", *OUTCOME_SAID]}),
     *(_query(name, f"The field {name}: of the search syntax.") for name in FILTERS if name not in ("phase", "outcome")),
     _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": 50, "default": 50}),
+    _query("before", "The id of the last row of the page before: gives the rows that follow it."),
 ]
 SIZES = [
     _query("q", "The question in words, for example: llama-3.3-70b on 4xH100 128k fp8 kv. The other parameters are then not read."),

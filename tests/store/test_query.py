@@ -44,6 +44,16 @@ def test_values_may_be_quoted_and_an_address_is_no_field() -> None:
     assert parse("https://github.com/vllm-project", NOW).words == ("https github com vllm project",)
 
 
+def test_an_incident_is_named_by_its_id_and_a_quoted_id_is_a_word() -> None:
+    assert (parse("D-0187 d-2 gpu:h100", NOW).numbers, parse("D-0187", NOW).words) == ((187, 2), ())
+    assert (parse('"D-0187" D-0187x', NOW).numbers, parse('"D-0187"', NOW).words) == ((), ("d 0187",))
+
+
+def test_the_head_of_a_copied_error_line_is_a_word_and_no_field() -> None:
+    asked = parse("RuntimeError: CUDA error", NOW)
+    assert (asked.words, asked.ignored) == (("runtimeerror", "cuda", "error"), ())
+
+
 @pytest.mark.parametrize("text", ["", "   ", '"', '""', "***", ":", "()", "AND OR NOT", '"unclosed phrase'])
 def test_odd_texts_are_no_errors(text: str) -> None:
     assert parse(text, NOW).terms == ()

@@ -99,6 +99,11 @@ async def filled(store: Store) -> Store:
         ("marvin", [1]),
         ('gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "capture_model"', [1]),
         ("version:>=0.20 version:<0.22", [1]),
+        ("D-0099", []),
+        ("D-0002 gpu:h100", []),
+        ("d-2", [2]),
+        ("D-0002 D-0004", [4, 2]),
+        ("D-0001 capture_model", [1]),
     ],
 )
 async def test_searches(filled: Store, words: str, found: list[int]) -> None:
@@ -129,6 +134,15 @@ async def test_the_next_page_starts_where_the_last_one_ended(filled: Store) -> N
     first = await ask(filled, "", limit=2)
     second = await ask(filled, "", limit=2, before="D-0003")
     assert [row["number"] for row in (*first.rows, *second.rows)] == [4, 3, 2, 1]
+
+
+async def test_the_next_page_of_a_ranked_list_goes_on_in_its_order(store: Store) -> None:
+    for times in (1, 4, 2, 5, 3):
+        await store.append(Origin(), [paste(" ".join(["sampler"] * times + ["other"] * (10 - times)))], document())
+    whole = [row["number"] for row in (await ask(store, "sampler")).rows]
+    assert whole == [4, 2, 5, 3, 1]
+    pages = [await ask(store, "sampler", limit=2, before=before) for before in (None, "D-0002", "D-0003", "D-0099")]
+    assert [[row["number"] for row in page.rows] for page in pages] == [[4, 2], [5, 3], [1], []]
 
 
 async def test_few_hits_stand_in_the_order_of_relevance(store: Store) -> None:

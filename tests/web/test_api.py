@@ -1,10 +1,14 @@
 """The read-only API, and the document that describes it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
 from bot.web.app import API
 from bot.web.openapi import DOCUMENT
 from tests.web.conftest import Browser, Shelf
@@ -32,7 +36,7 @@ async def test_nothing_can_be_changed_through_it(browser: Browser) -> None:
 async def test_incidents_are_what_the_page_searches(browser: Browser, shelf: Shelf) -> None:
     async with browser.get("/api/v1/incidents", params={"q": "sampler", "gpu": "h100", "limit": "7"}) as answer:
         assert await answer.json() == shelf.found
-    assert shelf.calls("history")[-1][0][2:] == ("sampler gpu:h100", 7)
+    assert shelf.calls("history")[-1][0][2:] == ("sampler gpu:h100", 7, None)
 
 
 async def test_an_incident_is_given_whole(browser: Browser, shelf: Shelf) -> None:
@@ -91,3 +95,12 @@ async def test_answers_have_the_shape_that_is_described(browser: Browser, path: 
     described = DOCUMENT["paths"][path.replace("D-0187", "{id}")]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     async with browser.get(path.replace("{topic}", "budget")) as answer:
         _fits(await answer.json(), described)
+
+
+def test_every_case_is_diagnosed_in_the_shape_that_is_described() -> None:
+    book = load_rulebook()
+    pastes = sorted((Path(__file__).parents[1] / "cases").glob("*/paste.log"))
+    assert len(pastes) > 100
+    for paste in pastes:
+        document = judge(book, [Contribution("file", paste.read_text(encoding="utf-8"))])
+        _fits(document, DOCUMENT["components"]["schemas"]["Diagnosis"], paste.parent.name)
