@@ -63,7 +63,7 @@ async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> 
         return document
     offers = [offer for offer in document.get("alternatives") or () if change_key(offer) not in refuted]
     if not offers:  # nothing else is known: the last change stays named, and no new trial is opened
-        return {**document, "recommendation": dict(incident.trials[-1].change), "alternatives": []} if incident.trials else document
+        return {**document, "recommendation": dict(incident.trials[-1].change) or None, "alternatives": []} if incident.trials else document
     return {**document, "recommendation": offers[0], "alternatives": offers[1:]}
 
 

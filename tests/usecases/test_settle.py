@@ -138,6 +138,14 @@ async def test_an_outcome_without_a_recommendation_is_kept(tmp_path: Path) -> No
         assert "none that quoted a line" in found["says"]
 
 
+async def test_where_nothing_is_recommended_the_same_error_recommends_nothing(tmp_path: Path) -> None:
+    empty = document(phase="unknown", verdict="open", recommendation=None, alternatives=[], proof=[])
+    async with desk_in(tmp_path, lambda *_: empty) as (desk, store):
+        await store.append(Origin(), [paste()], empty)
+        for _ in range(2):
+            assert (await settle(desk, LOCAL, "1", "same")).document["diagnosis"]["recommendation"] is None
+
+
 async def test_an_erased_incident_can_still_be_settled(tmp_path: Path) -> None:
     async with desk_in(tmp_path, lambda *_: pytest.fail("there is nothing to judge from")) as (desk, store):
         await store.append(Origin(), [paste()], document())
