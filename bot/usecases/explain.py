@@ -1,6 +1,8 @@
 """What people ask again and again, answered with an incident's own figures where there are any."""
 
 import difflib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +12,15 @@ from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
 
+ENOUGH = 0.5
+"""The words that a question must share with a topic: one that two topics use, or several that more do."""
+_WORD = re.compile(r"[a-z0-9]{2,}")
+_SAY_NOTHING = frozenset(
+    _WORD.findall(
+        "the is it in of on at to so my me we you can do does did what which why how when with and or that this for not no be an if are "
+        "model memory vllm work works need help"
+    )
+)
 _NAMES = {
     "total_bytes": "device memory",
     "requested_bytes": "budget",
@@ -20,6 +31,8 @@ _NAMES = {
     "kv_cache_bytes": "KV pool",
     "needed_bytes": "one full request needs",
     "graph_bytes": "graphs",
+    "graph_estimate_bytes": "graphs, estimated",
+    "estimated_max_model_len": "longest context, estimated",
     "outside_budget_bytes": "outside the budget",
     "max_concurrency": "full requests",
     "kv_tokens": "tokens in the pool",
@@ -56,19 +69,23 @@ def find_topic(topics: Sequence[Topic], words: str) -> Topic:
     by_id = {topic.id: topic for topic in topics}
     if asked in by_id:
         return by_id[asked]
-    close = difflib.get_close_matches(asked.replace(" ", "-"), by_id, n=1, cutoff=0.75)
+    close = difflib.get_close_matches(asked.replace(" ", "-"), by_id, n=1, cutoff=0.85)
     if close:
         return by_id[close[0]]
-    spoken = {w.strip("?.,!") for w in asked.split() if len(w) > 2}
-    ranked = sorted(topics, key=lambda t: (-len(set(t.id.split("-")) & spoken), -_shared(t, spoken)))
-    if ranked and spoken and _shared(ranked[0], spoken) >= max(1, min(2, len(spoken))):
-        return ranked[0]
+    spoken = _stems(asked)
+    told = [(topic, _stems(" ".join((topic.id, topic.title, *topic.asks)))) for topic in topics]
+    common = Counter(stem for _, stems in told for stem in stems)
+    weighed = [(sum(1 / common[stem] for stem in spoken & stems), topic) for topic, stems in told]
+    best, chosen = max(weighed, key=lambda pair: pair[0], default=(0.0, None))
+    if chosen is not None and best >= ENOUGH:
+        return chosen
     raise Unusable(f"There is no topic {words!r}. Topics: {', '.join(by_id)}.")
 
 
-def _shared(topic: Topic, spoken: set[str]) -> int:
-    words = {w.strip("?.,!").lower() for text in (topic.id.replace("-", " "), topic.title, *topic.asks) for w in text.split()}
-    return len(words & spoken)
+def _stems(text: str) -> set[str]:
+    """Its telling words, and their beginnings: upgrade and upgrading share one."""
+    words = _WORD.findall(text.lower())
+    return {stem for word in words for stem in (word, word[:6])} - _SAY_NOTHING
 
 
 def _numbers(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]]:

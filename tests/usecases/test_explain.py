@@ -1,0 +1,62 @@
+"""People ask in their own words; what is no question of ours gets the list of topics, not a guess."""
+
+import pytest
+
+from bot.rulebook.load import load_rulebook
+from bot.usecases.explain import find_topic
+from bot.usecases.reply import Unusable
+
+TOPICS = load_rulebook().topics
+
+
+@pytest.mark.parametrize("words", ["what is the weather", "banana", "hello", "how does the moon work", "the model", "help me please", ""])
+def test_words_that_no_topic_is_about_are_answered_with_the_list(words: str) -> None:
+    with pytest.raises(Unusable, match="Topics: utilization, "):
+        find_topic(TOPICS, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "topic"),
+    [
+        ("why does a small model take 90% of the card?", "small-model-large-memory"),
+        ("vllm uses 22 GB for a 0.5B model", "small-model-large-memory"),
+        ("should I raise or lower gpu-memory-utilization", "utilization"),
+        ("utilization up or down?", "utilization"),
+        ("it worked on 0.8 why not with 0.11", "new-version"),
+        ("oom after upgrading", "new-version"),
+        ("the gpu is empty in nvidia-smi, how can it be full", "empty-card"),
+        ("how many GPUs do I need for llama 70b", "how-many-cards"),
+        ("how many concurrent users fit", "how-many-cards"),
+        ("why is my kv cache so small", "smaller-pool"),
+        ("kv cache is smaller than I calculated", "smaller-pool"),
+        ("max_model_len is larger than the kv cache", "context-and-cache"),
+        ("do cuda graphs count inside utilization", "graphs"),
+        ("how do I run two vllm instances on one gpu", "two-engines"),
+        ("why does it crash only with long prompts", "only-under-load"),
+        ("what does engine core initialization failed mean", "wrapper"),
+        ("EngineDeadError", "wrapper"),
+        ("memory not freed after ctrl-c", "not-released"),
+        ("is there a memory leak", "leak"),
+        ("which limit for images", "multimodal"),
+        ("is preemption an error", "preemption"),
+        ("GB vs GiB", "units"),
+        ("does fp8 kv cache halve memory", "fp8-kv"),
+        ("does a 2× weight mismatch prove FP8 became BF16?", "weight-mismatch"),
+        ("does TP divide the kv cache", "tensor-parallel"),
+        ("exit code 137", "host-memory"),
+        ("killed", "host-memory"),
+        ("sleep mode", "sleep"),
+        ("does max-num-seqs reserve memory", "max-num-seqs"),
+        ("why did lower concurrency help startup?", "max-num-seqs"),
+        ("what is the difference between allocated and used cache", "pool-and-blocks"),
+    ],
+)
+def test_a_question_finds_its_topic(words: str, topic: str) -> None:
+    assert find_topic(TOPICS, words).id == topic
+
+
+def test_every_topic_answers_to_its_id_its_title_and_its_own_questions() -> None:
+    for topic in TOPICS:
+        assert [find_topic(TOPICS, words).id for words in (topic.id, topic.title, *topic.asks)] == [topic.id] * (2 + len(topic.asks)), (
+            topic.id
+        )
