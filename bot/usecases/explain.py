@@ -46,7 +46,7 @@ async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | Non
     numbers: list[dict[str, str]] = []
     if incident_id is not None:
         incident = await find(desk, viewer, incident_id)
-        numbers = _numbers(chosen, incident.document)
+        numbers = figures_of(chosen, incident.document)
     return explained(topics, chosen, numbers)
 
 
@@ -88,15 +88,17 @@ def _stems(text: str) -> set[str]:
     return {stem for word in words for stem in (word, word[:6])} - _SAY_NOTHING
 
 
-def _numbers(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]]:
+def figures_of(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The figures of the rank that failed, or of the first that reported where nobody knows which."""
     budgets = document.get("budgets") or []
-    if not budgets:
+    failing = (document.get("rank") or {}).get("number")
+    budget = next((b for b in budgets if failing is not None and b["rank"] == failing), budgets[0] if budgets else None)
+    if budget is None:
         return []
-    wanted = topic.numbers or list(_NAMES)
     found = []
-    for name in wanted:
-        value = budgets[0].get(name)
+    for name in topic.numbers or list(_NAMES):
+        value = budget.get(name)
         if value is not None:
             shown = gib(value) if name.endswith("_bytes") else f"{value:,}"
-            found.append({"label": f"{_NAMES.get(name, name)} (line {budgets[0]['lines'].get(name, '?')})", "value": shown})
+            found.append({"label": f"{_NAMES.get(name, name)} (line {budget['lines'].get(name, '?')})", "value": shown})
     return found

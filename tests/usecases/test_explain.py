@@ -3,7 +3,7 @@
 import pytest
 
 from bot.rulebook.load import load_rulebook
-from bot.usecases.explain import find_topic
+from bot.usecases.explain import figures_of, find_topic
 from bot.usecases.reply import Unusable
 
 TOPICS = load_rulebook().topics
@@ -60,3 +60,11 @@ def test_every_topic_answers_to_its_id_its_title_and_its_own_questions() -> None
         assert [find_topic(TOPICS, words).id for words in (topic.id, topic.title, *topic.asks)] == [topic.id] * (2 + len(topic.asks)), (
             topic.id
         )
+
+
+def test_the_numbers_are_those_of_the_rank_that_failed() -> None:
+    reports = [{"rank": rank, "kv_cache_bytes": rank * 2**30, "lines": {"kv_cache_bytes": 10 + rank}} for rank in (0, 3)]
+    topic = find_topic(TOPICS, "pool-and-blocks")
+    assert figures_of(topic, {"rank": {"number": 3}, "budgets": reports}) == [{"label": "KV pool (line 13)", "value": "3.00 GiB"}]
+    assert figures_of(topic, {"rank": None, "budgets": reports[:1]}) == [{"label": "KV pool (line 10)", "value": "0.00 GiB"}]
+    assert figures_of(topic, {"rank": None, "budgets": []}) == []
