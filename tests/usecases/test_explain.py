@@ -66,5 +66,5 @@ def test_the_numbers_are_those_of_the_rank_that_failed() -> None:
     reports = [{"rank": rank, "kv_cache_bytes": rank * 2**30, "lines": {"kv_cache_bytes": 10 + rank}} for rank in (0, 3)]
     topic = find_topic(TOPICS, "pool-and-blocks")
     assert figures_of(topic, {"rank": {"number": 3}, "budgets": reports}) == [{"label": "KV pool (line 13)", "value": "3.00 GiB"}]
-    assert figures_of(topic, {"rank": None, "budgets": reports[:1]}) == [{"label": "KV pool (line 10)", "value": "0.00 GiB"}]
+    assert figures_of(topic, {"rank": None, "budgets": reports[:1]}) == [{"label": "KV pool (line 10)", "value": "0 B"}]
     assert figures_of(topic, {"rank": None, "budgets": []}) == []
