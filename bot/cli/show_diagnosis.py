@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, figure, table, wrapped
-from bot.usecases.wording import in_few_words, in_words
+from bot.usecases.wording import in_few_words, in_words, what_worked
 
 _ROWS = (
     ("total_bytes", "device memory"),
@@ -136,8 +136,7 @@ def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The nearest past incidents: what was changed there and whether it worked."""
     if not similar:
         return
-    settled = [s for s in similar if s.get("outcome")]
-    fixed = sum(s["outcome"] == "fixed" for s in settled)
-    yield f"\n{bold('Like it')}" + (f": {fixed} of {len(settled)} with an outcome were fixed" if settled else "")
+    worked = what_worked(similar)
+    yield f"\n{bold('Like it')}" + (f": {worked}" if worked else "")
     for one in similar:
         yield f"  {one['id']}  {str(one.get('at') or '')[:10]}  {one.get('outcome') or 'open':6}  {in_few_words(one)}".rstrip()

@@ -49,7 +49,7 @@ def diagnose(
         budgets=budgets,
         deployment=deployment_of(evidence),
         recommendation=changes[0] if changes else None,
-        alternatives=tuple(changes[1:4]),
+        alternatives=tuple(changes[1:]),
         avoid=avoid(book, scene, phase, changes),
         questions=asked,
         proof=_proof(scene, chosen),

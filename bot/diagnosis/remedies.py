@@ -15,7 +15,7 @@ from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import AvoidRule, RemedyRule
 
-MOST_ALTERNATIVES = 4
+MOST_ALTERNATIVES = 3
 MUST_REACH = frozenset({"fp8-cache", "raise-utilization"})
 """Values that are None where the change cannot help; then it is not offered."""
 VALUE_FLAGS_ONLY = {"lower", "raise"}

@@ -10,27 +10,43 @@ from bot.rulebook.book import Rulebook
 from bot.usecases.as_json import diagnosis_document
 
 REFUTED = "same"
+WORKED = "fixed"
 
 
 def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """The diagnosis of everything that was contributed; after an error moved, of the run that came then.
 
-    Changes that did not help here are not offered again; those that failed in like incidents (`precedents` with outcome `same`) are
-    ranked down, and it says so.
+    Changes that did not help here are not offered again; those that failed in like incidents (`precedents`) more often than they
+    worked are ranked down, and it says so.
     """
     moved = moved_at(contributions)
     evidence = read(book, contributions, moved)
     refuted = refuted_changes(contributions[moved:])
-    failed = [p for p in precedents if p.get("outcome") == REFUTED]
-    document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": p.get("remedy"), "flag": p.get("flag")} for p in failed]))
-    offered = {(r["id"], r["flag"]) for r in document["alternatives"]}
-    for failure in failed:
-        if (failure.get("remedy"), failure.get("flag")) in offered:
-            document["notes"].append(
-                f"{failure.get('flag') or failure.get('remedy')} did not help in {failure.get('id')}, so it stands further down."
-            )
+    failed = failed_changes(precedents)
+    document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed]))
+    offered = [(change["id"], change["flag"]) for change in document["alternatives"]]
+    demoted = [(name, flag) for name, flag in offered if (name, flag) in failed]
+    document["notes"] += [f"{flag or name} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
     document["notes"] = list(dict.fromkeys(document["notes"]))
     return document
+
+
+def failed_changes(precedents: Sequence[Mapping[str, Any]]) -> dict[tuple[str | None, str | None], str]:
+    """(remedy, flag) of the changes that failed more often than they worked, each with where: `did not help in D-0004, D-0009`."""
+    ended: dict[tuple[str | None, str | None], dict[str, list[str]]] = {}
+    for one in precedents:
+        ended.setdefault((one.get("remedy"), one.get("flag")), {}).setdefault(str(one.get("outcome")), []).append(str(one.get("id")))
+    return {
+        change: f"did not help in {_named(how[REFUTED])}" + (f" and did in {_named(how[WORKED])}" if WORKED in how else "")
+        for change, how in ended.items()
+        if len(how.get(REFUTED, ())) > len(how.get(WORKED, ()))
+    }
+
+
+def _named(ids: Sequence[str]) -> str:
+    """The nearest three by name, the others by number."""
+    more = len(ids) - 3
+    return ", ".join(ids[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def moved_at(contributions: Sequence[Contribution]) -> int:

@@ -1,6 +1,7 @@
-"""A change in words, the same at every door: as a whole advice, as a few words for a table, and as the deed that was done; and counts."""
+"""A change in words, the same at every door: an advice, a few words for a table, the deed that was done, what worked; and counts."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 SAID = {
@@ -73,6 +74,17 @@ def deed(change: Mapping[str, Any]) -> str:
         return f"the change “{said}”" if said else "the change"
     verb = {"lower": "lowering", "raise": "raising", "set": "setting", "remove": "removing"}.get(str(change.get("direction")), "changing")
     return f"{verb} {change['flag']}{_to(change)}"
+
+
+def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
+    """What worked most often in similar incidents, in a sentence; nothing where fewer than two have ended or none was fixed."""
+    ended = [one for one in similar if one.get("outcome")]
+    names = ("remedy", "direction", "flag")
+    fixes = Counter(tuple(one.get(name) for name in names) for one in ended if one["outcome"] == "fixed" and in_few_words(one))
+    if len(ended) < 2 or not fixes:
+        return ""
+    fix, count = fixes.most_common(1)[0]
+    return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."
 
 
 def incidents(count: int) -> str:

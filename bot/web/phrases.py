@@ -1,10 +1,6 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from bot.usecases.wording import deed, in_few_words, in_words
+from bot.usecases.wording import in_few_words, in_words
 
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
@@ -96,14 +92,3 @@ def change(of: object, deployment: object = None) -> str:
 def few(of: object) -> str:
     """One change, or a row that names one, in a few words for a table."""
     return in_few_words(of) if isinstance(of, dict) else ""
-
-
-def precedent(similar: Sequence[Mapping[str, Any]]) -> str:
-    """What worked most often in similar incidents, in a sentence; nothing where fewer than two have ended or none was fixed."""
-    ended = [one for one in similar if one.get("outcome")]
-    names = ("remedy", "direction", "flag")
-    fixes = Counter(tuple(one.get(name) for name in names) for one in ended if one["outcome"] == "fixed" and in_few_words(one))
-    if len(ended) < 2 or not fixes:
-        return ""
-    fix, count = fixes.most_common(1)[0]
-    return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."

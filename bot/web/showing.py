@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
+from bot.usecases.wording import what_worked
 from bot.web import figures, phrases
 from bot.web.access import page_mode
 from bot.web.door import VIEWER, door_of
@@ -33,11 +34,12 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "change", "few", "precedent"):
+    for name in ("phase", "phase_during", "change", "few"):
         env.filters[name] = getattr(phrases, name)
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "span", "alike", "lines"):
         env.filters[name] = getattr(figures, name)
     env.filters["drawing"] = drawing
+    env.filters["what_worked"] = what_worked
     env.globals["phrases"] = phrases
     for name in env.list_templates():
         env.get_template(name)

@@ -1,6 +1,11 @@
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
 
 CAPTURE = [frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"), frame("v1/worker/gpu_model_runner.py", "capture_model")]
@@ -62,6 +67,29 @@ def test_a_refuted_change_is_not_offered_again_and_undo_brings_it_back() -> None
     refused = Contribution("outcome", "same", name=first)
     assert judged(text, refused)["recommendation"]["id"] != first
     assert judged(text, refused, Contribution("outcome", "undo"))["recommendation"]["id"] == first
+
+
+def ended(incident: str, outcome: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": incident, "outcome": outcome, "remedy": change["id"], "flag": change["flag"]}
+
+
+def test_a_change_that_worked_more_often_than_it_failed_elsewhere_keeps_its_place() -> None:
+    text = worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", private="300.00 MiB"))
+    plain = judged(text)
+    past = [ended(f"D-000{n}", outcome, plain["recommendation"]) for n, outcome in enumerate(("fixed", "same", "moved", "fixed"))]
+    assert judge(load_rulebook(), [Contribution("paste", text)], past) == plain
+
+
+def test_a_change_that_failed_elsewhere_stands_last_and_it_is_said_where() -> None:
+    text = worker("Worker", *CAPTURE, oom("3.00 GiB", "1.00 GiB", private="300.00 MiB"))
+    first, second, *others = (judged(text)["recommendation"], *judged(text)["alternatives"])
+    document = judge(load_rulebook(), [Contribution("paste", text)], [ended(f"D-000{n}", "same", first) for n in range(1, 6)])
+    assert document["recommendation"] == second
+    assert document["alternatives"] == [*others, first]
+    assert f"{first['flag']} did not help in D-0001, D-0002, D-0003 and 2 more, so it stands further down." in document["notes"]
+    mixed = [ended("D-0001", "same", first), ended("D-0002", "fixed", first), ended("D-0003", "same", first)]
+    notes = judge(load_rulebook(), [Contribution("paste", text)], mixed)["notes"]
+    assert f"{first['flag']} did not help in D-0001, D-0003 and did in D-0002, so it stands further down." in notes
 
 
 @pytest.mark.parametrize(

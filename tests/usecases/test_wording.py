@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents
+from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, what_worked
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,3 +71,18 @@ def test_every_change_without_a_flag_has_its_sentence() -> None:
 
 def test_one_incident_is_no_incidents() -> None:
     assert [incidents(count) for count in (0, 1, 1200)] == ["0 incidents", "1 incident", "1,200 incidents"]
+
+
+def like(outcome: str | None, flag: str | None = "--max-num-seqs") -> dict[str, str | None]:
+    return {"outcome": outcome, "flag": flag, "direction": "lower"}
+
+
+def test_what_worked_before_is_a_sentence_only_where_something_did() -> None:
+    assert what_worked([]) == ""
+    assert what_worked([like("fixed"), like(None)]) == "", "one is no precedent"
+    assert what_worked([like("same"), like("moved")]) == ""
+    assert (
+        what_worked([like("fixed"), like("fixed"), like("fixed"), like("same", "--enforce-eager")])
+        == "3 of 4 were fixed by lowering --max-num-seqs."
+    )
+    assert what_worked([like("fixed"), like("same")]) == "1 of 2 was fixed by lowering --max-num-seqs."

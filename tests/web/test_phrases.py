@@ -3,7 +3,7 @@
 import pytest
 
 from bot.web.figures import alike, exactly, figure, gib, gigabytes, span
-from bot.web.phrases import change, precedent
+from bot.web.phrases import change
 
 
 def test_what_is_missing_reads_as_nothing() -> None:
@@ -68,18 +68,3 @@ def test_a_rank_without_a_number_goes_by_its_label() -> None:
         "rank 0",
     ]
     assert [name for name, _ in alike([{"rank": None, "label": "", "a": 1}])] == ["the engine"]
-
-
-def like(outcome: str | None, flag: str | None = "--max-num-seqs") -> dict[str, str | None]:
-    return {"outcome": outcome, "flag": flag, "direction": "lower"}
-
-
-def test_what_worked_before_is_a_sentence_only_where_something_did() -> None:
-    assert precedent([]) == ""
-    assert precedent([like("fixed"), like(None)]) == "", "one is no precedent"
-    assert precedent([like("same"), like("moved")]) == ""
-    assert (
-        precedent([like("fixed"), like("fixed"), like("fixed"), like("same", "--enforce-eager")])
-        == "3 of 4 were fixed by lowering --max-num-seqs."
-    )
-    assert precedent([like("fixed"), like("same")]) == "1 of 2 was fixed by lowering --max-num-seqs."

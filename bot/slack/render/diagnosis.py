@@ -27,7 +27,7 @@ from bot.slack.render.limits import FALLBACK, HEADER, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, rank_name, size
 from bot.usecases.erased import what_stays
 from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import in_few_words, in_words
+from bot.usecases.wording import in_few_words, in_words, what_worked
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -203,7 +203,9 @@ def _similar(document: Document) -> list[Block]:
         items.append(
             [f"{row['id']}: {what}: {OUTCOMES.get(row.get('outcome') or '', 'no outcome yet')}" + (f" ({where})" if where else "")]
         )
-    return [rich(line(bold("Seen before")), bullets(items))] if items else []
+    worked = what_worked(document.get("similar") or [])
+    head = line(bold("Seen before"), f": {worked}") if worked else line(bold("Seen before"))
+    return [rich(head, bullets(items))] if items else []
 
 
 def _footer(document: Document, remark: str | None) -> Block:
