@@ -13,12 +13,12 @@ MOST = 2
 
 def questions(book: Rulebook, scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> tuple[FollowUp, ...]:
     """The questions that split what is still possible best, first; none whose answer stands in the paste or was given."""
-    by_id = {rule.id: rule for rule in book.questions}
+    askable = [rule for rule in book.questions if holds(scene, all_=rule.all, any_=rule.any, none=rule.none)]
     launcher = scene.evidence.deployment.launcher
     asked = []
     for wanted in dict.fromkeys(_worth_asking(scene, phase, verdict, rank)):
-        rule = by_id.get(wanted)
-        if rule is None or wanted in scene.evidence.answers or not holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
+        rule = next((rule for rule in askable if rule.id == wanted), None)  # of several wordings the first that suits the evidence
+        if rule is None or wanted in scene.evidence.answers:
             continue
         asked.append(_follow_up(rule, launcher.value if launcher else "shell"))
     return tuple(asked[:MOST])
@@ -39,6 +39,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
             yield "engine_config"
         yield "memory_report"
         return
+    if phase == "host_memory" and verdict != "certain" and not scene.has("host-proof"):
+        yield "first_error"  # the kernel's log, or the container's last state, tells who killed it
     if phase in ("not_oom", "host_memory"):
         return
     if scene.error is None and verdict != "certain":

@@ -82,6 +82,13 @@ _SHOWN = (
     "max_num_batched_tokens",
 )
 
+_ELSEWHERE = {
+    "max_model_len": ("context_length", "max_seq_len_trt", "session_len", "ctx_size"),
+    "max_num_seqs": ("max_running_requests", "max_batch_size"),
+    "max_num_batched_tokens": ("max_num_tokens",),
+}
+"""What the other engines call the same limit; the contract shows vLLM's names."""
+
 
 def deployment_of(evidence: Evidence) -> dict[str, Any]:
     """The contract's deployment object: flags by vLLM's argument names, environment variables by their own."""
@@ -92,6 +99,8 @@ def deployment_of(evidence: Evidence) -> dict[str, Any]:
         "gpu_count": source.gpu_count.value if source.gpu_count else None,
     }
     shown |= dict.fromkeys(_SHOWN) | {name: known.value for name, known in source.arguments.items()}
+    for name, others in _ELSEWHERE.items():
+        shown[name] = shown[name] or next((shown[other] for other in others if shown.get(other)), None)
     shown |= {name: known.value for name, known in source.environment.items()}
     shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or (evidence.grid.tp if (evidence.grid.tp or 1) > 1 else None)
     shown["pipeline_parallel_size"] = shown["pipeline_parallel_size"] or (evidence.grid.pp if (evidence.grid.pp or 1) > 1 else None)

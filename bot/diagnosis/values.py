@@ -112,6 +112,12 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     return str(max(1, rows // 2)), None
 
 
+def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half of SGLang's limit of requests; none where it is not known."""
+    now = scene.evidence.deployment.number("max_running_requests") or scene.evidence.deployment.number("max_num_seqs")
+    return (str(max(1, int(now) // 2)), None) if now else (None, None)
+
+
 def _default_rows(scene: Scene) -> int:
     """The default of max-num-seqs: 256; 1024 in vLLM V1's server on cards of 70 GiB and more."""
     total = scene.error.figures.get("total_bytes") if scene.error is not None else None
@@ -148,9 +154,55 @@ def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half the context."""
-    now = scene.evidence.deployment.number("max_model_len")
+    """Half the context, by whatever name the engine gives it."""
+    deployment = scene.evidence.deployment
+    printed = next((f.fields["context"] for f in scene.facts if "context" in f.fields), None)
+    set_to = next((n for name in ("max_model_len", "ctx_size", "context_length", "session_len") if (n := deployment.number(name))), None)
+    now = printed or set_to
     return (str(int(now) // 2), None) if now else (None, None)
+
+
+KEPT_FREE = 0.95
+"""The share of a card's free memory that layers may take: the driver and the desktop want the rest."""
+
+
+def fewer_layers(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """So many layers on the card as what it had free holds, from llama.cpp's own figures; None where one of them is missing.
+
+    What grows with the layers (weights, cache) must fit beside what does not (the compute buffer).
+    """
+    layers, fact = _layers_on_cards(scene), scene.error_fact
+    tried = None if fact is None else fact.fields.get("tried")
+    if layers is None or fact is None or not tried:
+        return None, None
+    card = fact.fields.get("gpu") or 0
+    free = next((f.fields["free"] for f in scene.facts if f.id == "llama-cpp.device-free" and f.fields.get("gpu") == card), None)
+    if free is None:
+        return None, None
+    standing = sum(
+        f.fields.get("weights_bytes", 0) + f.fields.get("kv_cache_bytes", 0) for f in scene.facts if f.fields.get("card") == card
+    )
+    fixed = tried if scene.has("names-compute-buffer") else 0
+    growing = standing + (0 if fixed else tried)
+    fitting = int(layers * min(1.0, (free * KEPT_FREE - fixed) / growing)) if growing else 0
+    return (str(max(0, min(fitting, layers - 1))), None)
+
+
+def _layers_on_cards(scene: Scene) -> int | None:
+    """As printed; else what was asked for, at most the model's own and its output layer."""
+    printed = [f.fields["layers"] for f in scene.facts if "offloaded" in f.kinds]
+    if printed:
+        return int(printed[-1])
+    own = next((f.fields["repeating"] + 1 for f in scene.facts if f.id == "llama-cpp.layers"), None)
+    asked = scene.evidence.deployment.number("n_gpu_layers")
+    return own if own is None or asked is None or asked < 0 else min(own, int(asked))
+
+
+def fewer_prefill_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half of what TGI's warm-up tried; 2048 where that is not known."""
+    named = next((f.fields["tokens"] for f in scene.facts if f.id == "tgi.warm-up"), None)
+    now = scene.evidence.deployment.number("max_batch_prefill_tokens") or named
+    return (str(max(512, int(now) // 2)) if now else "2048"), None
 
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -202,9 +254,12 @@ COMPUTED: Mapping[str, Compute] = {
         fitting_length,
         fitting_state_blocks,
         fewer_sequences,
+        fewer_running_requests,
         fewer_batched_tokens,
         more_tensor_parallel,
         half_context,
+        fewer_layers,
+        fewer_prefill_tokens,
         pinned_pool,
         fewer_items,
         fewer_capture_sizes,

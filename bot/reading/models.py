@@ -10,7 +10,9 @@ from bot.domain.known import Known
 _WORD = r"(?:raises?|fails?|crash(?:es)?|dies|hangs|with|on|and|in|is|to|then|not|for|does|commands?|server)\b"  # "vllm serve raises …"
 _SERVE = re.compile(rf"(?:vllm|trtllm-)\s?serve\s+[\"']?(?P<model>(?!-|{_WORD})[\w./~-]*[\w-]+)")
 _PYTHON = re.compile(r"""\bLLM\(\s*(?:model\s*=\s*)?["'](?P<model>[\w./~-]+)["']""")
-_LABELLED = re.compile(r"(?i)(?:^|[\s\-*])model(?:_name|_id|\s+name)?\s*[:=]\s*`?(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z][\w.-]{3,})")
+_LABELLED = re.compile(
+    r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z][\w.-]{3,})"
+)
 _ID = re.compile(
     r"(?<![\w/.@:-])(?P<model>(?:Qwen|meta-llama|mistralai|deepseek-ai|google|nvidia|microsoft|openai|zai-org|THUDM|TheBloke|casperhansen|unsloth|"
     r"RedHatAI|neuralmagic|cyankiwi|cognitivecomputations|MiniMaxAI|moonshotai|tiiuae|bigcode|01-ai|internlm|OpenGVLab|ibm-granite|Intel|facebook|"

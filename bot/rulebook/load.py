@@ -76,7 +76,7 @@ def _read_file(name: str, data: bytes, tables: dict[str, list[Any]], homes: dict
                 problems.append(f"{name}: [[{table}]] {label}: {error}")
                 continue
             key = f"{table}:{row['id']}" if "id" in row else ""
-            if key and key in homes and table not in ("remedy",):
+            if key and key in homes and table not in ("remedy", "question"):
                 problems.append(f"{name}: [[{table}]] {label}: the id is taken by {homes[key]}")
             homes.setdefault(key or f"{name}:{table}", name)
             tables[table].append(rule)

@@ -142,3 +142,50 @@ def test_every_phase_of_every_engine_has_a_change() -> None:
     for engine in ("vllm", "unknown", "sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp"):
         for phase in phases:
             assert any(phase in r.phases and (engine in r.engines or "any" in r.engines) for r in plain), (engine, phase)
+
+
+def test_layers_of_llama_cpp_are_lowered_to_what_the_card_had_free() -> None:
+    text = (
+        "llama-server -m a.gguf -ngl 99\n"
+        "  - CUDA0   : NVIDIA GeForce RTX 3090 (24126 MiB, 20000 MiB free)\n"
+        "load_tensors: offloaded 40/65 layers to GPU\n"
+        "load_tensors:        CUDA0 model buffer size = 14000.00 MiB\n"
+        "llama_kv_cache:      CUDA0 KV buffer size =  5000.00 MiB\n"
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 2000.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+        "graph_reserve: failed to allocate compute buffers\n"
+    )
+    document = judged(text)
+    layers = next(c for c in (document["recommendation"], *document["alternatives"]) if c["flag"] == "-ngl")
+    assert layers["value"] == "35"  # 40 × (20000 × 0.95 − 2000) ÷ 19000
+
+
+def test_no_number_of_layers_is_made_up_where_nothing_says_what_was_free() -> None:
+    line = "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 38402.39 MiB on device 0: cudaMalloc failed: out of memory"
+    change = judged(f"llama-server -ngl 99\n{line}\nllama_model_load: error loading model: unable to allocate CUDA0 buffer")[
+        "recommendation"
+    ]
+    assert (change["flag"], change["direction"], change["value"]) == ("-ngl", "lower", None)
+
+
+def test_a_lone_kill_asks_what_the_kernel_says_and_a_proven_one_does_not() -> None:
+    alone = judged("vllm serve m\nKilled")
+    proven = judged("vllm serve m\nKilled\nOut of memory: Killed process 4711 (VLLM::Worker_TP) total-vm:23189kB, anon-rss:1117kB")
+    assert "dmesg" in alone["questions"][0]["how"]
+    assert proven["questions"] == []
+
+
+def test_a_killed_pod_is_asked_for_its_last_state() -> None:
+    document = judged(
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - args: [serve, m]\n    image: vllm/vllm-openai:v0.11.0\n---\nKilled"
+    )
+    assert "kubectl describe pod" in document["questions"][0]["how"]
+
+
+def test_a_load_error_is_no_name_of_a_model() -> None:
+    text = "allocating 38402.39 MiB on device 0: cudaMalloc failed: out of memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer"
+    assert judged(text)["deployment"]["model"] is None
+
+
+def test_another_engines_limits_stand_under_vllms_names() -> None:
+    deployment = judged("python3 -m sglang.launch_server --model-path m --context-length 32768 --max-running-requests 64")["deployment"]
+    assert (deployment["max_model_len"], deployment["max_num_seqs"]) == (32768, 64)
