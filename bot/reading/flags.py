@@ -61,7 +61,7 @@ class ArgumentReader:
         self._pattern = re.compile(
             rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
             rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|:?[ \t]+)(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
-            rf"|(?:(?<![\w.-])(?<!/ )|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?{_SP}(?:=(?!=)|:(?!/))"
+            rf"|(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?{_SP}(?:=(?!=)|:(?!/))"
             rf"{_SP}`?{_VALUE.replace('value', 'keyed')})"
         )
 
