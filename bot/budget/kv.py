@@ -53,8 +53,9 @@ class Page:
                 return ceil_div(settings.encoder_tokens, self.block)
             case "state":
                 checkpoint = 1 if self.layout[0] in settings.checkpoint_states else 0
-                kept = {"running": 1, "aligned": 2 + checkpoint, "every": ceil_div(length, self.block)}
-                return kept[settings.states] + settings.draft_tokens
+                if settings.states == "every":
+                    return ceil_div(length, self.block)
+                return {"running": 1, "aligned": 2 + checkpoint}[settings.states] + settings.draft_tokens
 
 
 def ceil_div(value: int, by: int) -> int:

@@ -31,7 +31,8 @@ def lay_out(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: Plann
     """Pages of all layers, grouped, and the bytes of one block per stage. Raises Unplannable when the engine would refuse."""
     members = _members(shape, grid, settings, rules)
     groups = group(members, hybrid_manager=settings.hybrid_manager, packed=shape.packed, pads=rules.pads_pages)
-    stages = stage_layers(len(shape.layers), grid.pp)
+    stages = list(stage_layers(len(shape.layers), grid.pp))
+    stages[-1] = range(stages[-1].start, stages[-1].stop + len(shape.draft_layers))
     return Layout(groups, tuple(_block_bytes(groups, stage) for stage in stages), settings, grid.dcp)
 
 
@@ -45,7 +46,15 @@ def _members(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: Plan
         if key not in pages:
             pages[key] = [page_of(cache, grid.tp, settings, plain=key[1]) for cache in caches]
         members += [Member(layer, page) for page in pages[key]]
-    return _padded_states(members) if shape.hybrid else members
+    own = _padded_states(members) if shape.hybrid else members
+    return [*own, *_draft_members(shape, grid, settings)]
+
+
+def _draft_members(shape: ModelShape, grid: Grid, settings: CacheSettings) -> list[Member]:
+    """Caches of the draft model's layers, counted on behind the model's own. Source: vllm/v1/worker/gpu_model_runner.py, the drafter."""
+    first = len(shape.layers)
+    pages = {cache: page_of(cache, grid.tp, settings) for layer in shape.draft_layers for cache in layer}
+    return [Member(first + number, pages[cache]) for number, layer in enumerate(shape.draft_layers) for cache in layer]
 
 
 def _padded_states(members: list[Member]) -> list[Member]:

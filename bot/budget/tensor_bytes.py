@@ -139,7 +139,8 @@ class Scale:
         """Bytes of one layer; computed once where no setting names single layers."""
         modules = self.tensors.layers[index]
         if self.quantization.by_layer or self.stored:
-            return sum(self.module(m, f"layers.{index}.", self.tp, rank) for m in modules)
+            name = f"{self.tensors.stem}{self.tensors.first + index}."
+            return sum(self.module(m, name, self.tp, rank) for m in modules)
         key = (id(modules), 0, -1000 - rank)
         if key not in self.known:
             self.known[key] = sum(self.module(m, "layers.0.", self.tp, rank) for m in modules)

@@ -46,7 +46,7 @@ def _add(parser: argparse.ArgumentParser, argument: Argument) -> None:
     )
 
 
-_METAVARS = {"count": "N", "tokens": "TOKENS", "fraction": "F", "bytes": "BYTES", "text": "NAME"}
+_METAVARS = {"count": "N", "tokens": "TOKENS", "fraction": "F", "bytes": "BYTES", "text": "NAME", "json": "JSON", "gib": "GIB"}
 
 
 def _typed(argument: Argument) -> Callable[[str], Any]:
@@ -86,6 +86,7 @@ def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
     rules = load_sizing()
     question, corrections = _question(options)
     question |= _flags(options)
+    question |= _local_draft(question)
     local = _local(options, question)
     if local is not None:
         question = {**question, **local}
@@ -113,6 +114,22 @@ def _flags(options: argparse.Namespace) -> dict[str, Any]:
     versions = given.pop("engine_version")
     said = {name: value for name, value in given.items() if value is not None}
     return said | ({"engine_version": versions[0] if len(versions) == 1 else versions} if versions else {})
+
+
+def _local_draft(question: Mapping[str, Any]) -> dict[str, Any]:
+    """The config.json of what drafts tokens, where that is a folder of this machine."""
+    from bot.hub.error import HubError
+    from bot.hub.folder import read_folder
+    from bot.usecases.size_draft import told_of_draft
+
+    told = told_of_draft(question)
+    path = Path(str(told.get("model") or ""))
+    if not told.get("model") or told.get("config") is not None or not path.is_dir():
+        return {}
+    try:
+        return {"speculative_config": {**told, "config": read_folder(path).config}}
+    except (HubError, UnicodeDecodeError, FileNotFoundError) as error:
+        raise Unusable(f"{path}: {error}") from None
 
 
 def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -33,7 +33,8 @@ class PlannerRules:
     of so many tokens. `states_follow_block`: a block that holds a state is a multiple of --block-size, not of the kernel's least block.
     `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`: layers that read another layer's cache have
     none of their own. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch
-    is prepared while one runs. `pads_values`: values narrower than keys are kept as wide as keys.
+    is prepared while one runs, but not with `synchronous_drafts`, methods that propose tokens. `pads_values`: values narrower than keys
+    are kept as wide as keys.
     """
 
     in_flight: Literal["batch", "batches"]
@@ -51,5 +52,6 @@ class PlannerRules:
     pads_pages: bool
     pads_values: bool
     async_scheduling: bool
+    synchronous_drafts: tuple[str, ...]
     utilization: float
     block_size: int

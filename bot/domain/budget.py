@@ -26,7 +26,8 @@ class CacheSettings:
     """How the pool is cut, after defaults. `in_flight`: tokens scheduled but not yet settled; `block`: tokens per block.
 
     `states`: which recurrent states a request keeps: the running one, that and the newest aligned one, or one per block.
-    `checkpoint_states`: kinds of state of which aligned caching keeps one more. `packed_latents`: MLA entries are kept as FP8 with
+    `checkpoint_states`: kinds of state of which aligned caching keeps one more. `draft_tokens`: tokens that are drafted at once; a request
+    keeps a recurrent state for each of them. `packed_latents`: MLA entries are kept as FP8 with
     their scales inside. `pads_values`: values are kept as wide as keys. Element sizes are in bytes.
     """
 

@@ -112,6 +112,8 @@ class ModelShape:
     `packed`: pages of different sizes lie side by side in one pool. `fixed_block`: tokens per block when its kernel fixes them.
     `state_chunk`: tokens that a kernel of recurrent state works on at once. `sparse`: an indexer picks the tokens that are attended.
     `shared_layers`: the last so many layers read the cache of earlier ones. `max_positions`: None when nothing limits the context.
+    `draft_layers`: the caches of what drafts tokens for this model; they stand on the last pipeline stage, and are neither in `layers`
+    nor in `caches`.
     """
 
     family: str
@@ -136,6 +138,7 @@ class ModelShape:
     fixed_block: int = 0
     sparse: bool = False
     shared_layers: int = 0
+    draft_layers: tuple[tuple[Cache, ...], ...] = ()
 
     @property
     def caches(self) -> frozenset[Cache]:

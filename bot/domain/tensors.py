@@ -138,7 +138,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ModelTensors:
-    """`layers` in pipeline order (layer i is called `layers.i`); `sharded` False where the engine copies the model to every rank."""
+    """`layers` in pipeline order (layer i is called `layers.i`); `sharded` False where the engine copies the model to every rank.
+
+    `first`, `stem`: what the first layer is called, where these are the layers of a draft and not a model's own.
+    """
 
     layers: tuple[tuple[Module, ...], ...]
     stretches: tuple[Stretch, ...]
@@ -146,6 +149,8 @@ class ModelTensors:
     sharded: bool = True
     basis: str = "from config.json by architecture"
     notes: tuple[str, ...] = ()
+    first: int = 0
+    stem: str = "layers."
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from bot.domain.shape import (
     ModelShape,
     ShortConvolution,
 )
-from bot.reading.model_layers import layer_kinds, layer_rule, per_block
+from bot.reading.model_layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
 from bot.reading.model_numbers import Config, Missing, language_config
 from bot.reading.model_quantization import kv_dtype_of
 from bot.rulebook.models import Family, LayerRule, Models
@@ -38,6 +38,10 @@ OPTIONAL = frozenset({"bounded"})
 
 class UnknownArchitecture(ValueError):
     """No file in rules/models knows this architecture; the message names it and says what to do."""
+
+
+class UnknownDraft(ValueError):
+    """We do not know how this model drafts; the message names it."""
 
 
 def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None) -> ModelShape:
@@ -73,6 +77,23 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
         sparse=family.traits.sparse,
         shared_layers=config.need(rule.shared) if rule.shared else 0,
     )
+
+
+def read_mtp(raw: Mapping[str, Any], models: Models) -> tuple[tuple[Cache, ...], ...]:
+    """What the layers keep that predict further tokens; none where the file has none. UnknownDraft where the family says nothing."""
+    family, architecture, text = resolve(raw, models)
+    if family.mtp is None:
+        raise UnknownDraft(f"no file in rules/models says how {architecture} predicts further tokens (MTP)")
+    config = Config(text, raw, family, architecture)
+    said = next((value for key in family.mtp.layers if isinstance(value := config.raw(key), int)), family.mtp.default)
+    count = min(said or 0, family.mtp.most or MOST_LAYERS, MOST_LAYERS)
+    for key, known in family.mtp.only.items():
+        if config.raw(key) not in (None, known):
+            raise UnknownDraft(
+                f"{key} is {config.raw(key)!r} in config.json of {architecture}; we know how further tokens come of {known!r}"
+            )
+    kinds = mtp_kinds(config, family, count) if family.mtp.kind == "listed" else [family.mtp.kind] * count
+    return tuple(tuple(_cache(config, cache) for cache in family.kinds[kind]) for kind in kinds)
 
 
 def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mapping[str, Any]]:
@@ -122,4 +143,4 @@ def _value(config: Config, key: str, value: Any) -> Any:
     return config.get(value) if key in OPTIONAL else config.count(value)
 
 
-__all__ = ["Missing", "UnknownArchitecture", "read_shape", "resolve"]
+__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "read_mtp", "read_shape", "resolve"]

@@ -54,6 +54,16 @@ def layer_kinds(rule: LayerRule, config: Config) -> list[str]:
     return [*kinds[:-1], rule.last] if rule.last else kinds
 
 
+def mtp_kinds(config: Config, family: Family, count: int) -> list[str]:
+    """The kinds of `count` layers behind the last one, where the list of layers goes on with them. Raises Missing where it does not."""
+    rule = layer_rule(config, family)
+    listed = [*config.raw(rule.list)[config.need("layers") :], *(config.raw("mtp_layer_types") or ())]
+    behind = [str(item) for item in listed][:count]
+    if len(behind) < count:
+        raise Missing(f"config.json of {config.architecture} lists {len(behind)} of its {count} layers for further tokens in {rule.list}")
+    return [_mapped(rule, item, config) for item in behind]
+
+
 def _all(rule: LayerRule, config: Config) -> list[str]:
     return [rule.all] * config.need("layers")
 

@@ -17,10 +17,13 @@ def kv_heads(f: Fields) -> int:
     return f.find("kv_heads", f.find("heads"))
 
 
-def grouped(f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: int = 0, shared_cache: bool = False) -> Modules:
+def grouped(
+    f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: int = 0, shared_cache: bool = False, inputs: int = 0
+) -> Modules:
     """Grouped-query attention: q, k, v merged and dealt by head, o back; optional norms, gate and sinks.
 
-    `shared_cache`: the layer reads another layer's keys and values and has no weights for its own.
+    `shared_cache`: the layer reads another layer's keys and values and has no weights for its own. `inputs`: its width, where that is not
+    the hidden size.
     """
     hidden, heads, kv, dim = f.find("hidden"), heads or f.find("heads"), kv or kv_heads(f), dim or head_dim(f)
     value_dim = value_dim or int(f.raw(f.rule("value_key", ""), 0)) or dim
@@ -29,7 +32,7 @@ def grouped(f: Fields, *, heads: int = 0, kv: int = 0, dim: int = 0, value_dim: 
     query = Part(heads * (2 if f.rule("output_gate", False) else 1), dim)
     parts = (query,) if shared_cache else (query, Part(kv, dim, "heads"), Part(kv, value_dim, "heads"))
     made: list[Module] = [
-        column(names, hidden, *parts, bias=bool(f.rule("qkv_bias", False)), fused=at + "qkv_proj"),
+        column(names, inputs or hidden, *parts, bias=bool(f.rule("qkv_bias", False)), fused=at + "qkv_proj"),
         row(at + f.rule("out_name", "o_proj"), Part(heads, value_dim), hidden, bool(f.rule("out_bias", False))),
         *head_norms(f.rule("qk_norm", "none"), heads, 0 if shared_cache else kv, dim),
     ]

@@ -6,24 +6,25 @@ from bot.reading.tensor_fields import Fields
 from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
 
 
-def latent(f: Fields) -> Modules:
+def latent(f: Fields, inputs: int = 0) -> Modules:
     """Multi-head latent attention (DeepSeek-V2 on): latents copied to each rank, heads dealt, absorbed copies of kv_b kept in BF16.
 
     The absorbed copies (W_UK, W_UV) stand beside kv_b_proj after loading: vLLM layers/attention/mla_attention.py.
     """
     hidden, heads = f.find("hidden"), f.find("heads")
+    seen = inputs or hidden
     q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), f.number("kv_lora_rank")
     rope, nope, value = f.number("qk_rope_head_dim"), f.number("qk_nope_head_dim"), int(f.raw("v_head_dim", 0)) or f.find("hidden") // heads
     at = "self_attn."
     made: list[Module] = []
     if q_rank:
         made += [
-            Linear((at + "q_a_proj", at + "kv_a_proj_with_mqa"), whole(hidden), (whole(q_rank), whole(kv_rank + rope))),
+            Linear((at + "q_a_proj", at + "kv_a_proj_with_mqa"), whole(seen), (whole(q_rank), whole(kv_rank + rope))),
             vector(q_rank),
             column((at + "q_b_proj",), q_rank, Part(heads, nope + rope)),
         ]
     else:
-        made += [column((at + "q_proj",), hidden, Part(heads, nope + rope)), copied(at + "kv_a_proj_with_mqa", hidden, kv_rank + rope)]
+        made += [column((at + "q_proj",), seen, Part(heads, nope + rope)), copied(at + "kv_a_proj_with_mqa", seen, kv_rank + rope)]
     return (
         *made,
         vector(kv_rank),

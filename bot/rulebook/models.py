@@ -100,6 +100,21 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_num_batched_tokens: int = 8192
 
 
+class Mtp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Layers behind the last one that predict further tokens (multi-token prediction), where a model's own file describes its draft.
+
+    `layers`: keys that may hold their number; `default` where none does. `most`: the engine runs no more of them. `kind`: what each keeps,
+    one of [kinds], or `listed` where the file's list of layers goes on with them. `only`: keys whose other values we do not know. How they
+    are made as tensors stands in [weights] under `mtp`.
+    """
+
+    kind: str
+    layers: list[str] = msgspec.field(default_factory=lambda: ["num_nextn_predict_layers"])
+    default: int | None = None
+    most: int | None = None
+    only: dict[str, Any] = {}
+
+
 class Word(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a word stands in config.json, and what holds when it does not."""
 
@@ -141,6 +156,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     kinds: dict[str, list[dict[str, Any]]] = {}
     layers: list[LayerRule] = []
     traits: Traits = Traits()
+    mtp: Mtp | None = None
     example: list[Example] = []
 
 
@@ -198,6 +214,8 @@ def _check(one: Family) -> Iterable[str]:
         if not rule.reader:
             yield f"layers #{number}: name exactly one of all, list, letters, every, indices, below, blocks"
         yield from (f"layers #{number}: there is no kind {kind!r}" for kind in sorted(rule.kinds - one.kinds.keys()))
+    if one.mtp and one.mtp.kind not in {"listed", *one.kinds}:
+        yield f"mtp: there is no kind {one.mtp.kind!r}"
     if not (one.architectures or one.model_types):
         yield "a family needs architectures or model_types"
 

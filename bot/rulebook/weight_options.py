@@ -61,6 +61,9 @@ OPTIONS: Mapping[str, str] = {
     "mamba_name": "what the checkpoint calls the Mamba module",
     "mamba_norm": "it has a norm before its output",
     "mamba_norms": "it has norms of dt, B and C",
+    # drafts
+    "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied | dealt, norms = beside a layer's own, name }",
+    "draft": "a model that only drafts: eagle, eagle3, dflash or medusa, and what that means for its ends",
     # ends
     "tied": "the output table is the embedding where the config does not say",
     "headless": "there is no output table: the model embeds or classifies",

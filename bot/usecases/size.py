@@ -15,6 +15,7 @@ from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size_command import command, model_name
 from bot.usecases.size_compare import compare, several
+from bot.usecases.size_draft import told_of_draft
 from bot.usecases.size_estimates import Measured
 from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
 from bot.usecases.size_refusals import refuse
@@ -82,7 +83,8 @@ def _one_of_batch(rules: SizingRules, line: str, number: int, named: Named | Non
     if not isinstance(question, dict):
         return {"id": None, "error": f"line {number} is not a JSON object", "refused_by": "oombot"}
     try:
-        whole = named(question) if named and question.get("model") and question.get("config") is None else question
+        asks = question.get("model") and question.get("config") is None
+        whole = named(question) if named and (asks or told_of_draft(question)) else question
         return {"id": question.get("id"), **document(answer(rules, whole))}
     except Refused as refused:
         return {"id": question.get("id"), "error": str(refused), "refused_by": refused.by}

@@ -1,9 +1,11 @@
 """What a sizing question may say: each engine argument with the short names that people write for it."""
 
+import json
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-Kind = Literal["count", "tokens", "fraction", "bytes", "text", "switch"]
+Kind = Literal["count", "tokens", "fraction", "bytes", "text", "switch", "json", "gib"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ ARGUMENTS = (
     Argument("mm_encoder_tp_mode", "text", (), "weights | data: whether the vision tower is split"),
     Argument("mamba_cache_dtype", "text", (), "type of convolution state"),
     Argument("mamba_ssm_cache_dtype", "text", (), "type of recurrent state"),
+    Argument("speculative_config", "json", (), "what drafts tokens, as JSON: method, model, num_speculative_tokens"),
+    Argument("speculative_model", "text", (), "what drafts tokens, in versions before 0.9"),
+    Argument("num_speculative_tokens", "count", (), "tokens drafted at once, in versions before 0.9"),
+    Argument("speculative_draft_tensor_parallel_size", "count", (), "tensor parallel size of what drafts, in versions before 0.9"),
     Argument("num_gpu_blocks_override", "count", (), "blocks of the pool, whatever memory there is"),
     Argument("gpu_memory_bytes", "bytes", ("memory",), "the card's memory as torch reports it"),
     Argument("weights_bytes", "bytes", ("weights",), "weights on each rank"),
@@ -57,7 +63,7 @@ def argument_of(spelling: str) -> Argument | None:
     return BY_NAME.get(spelling.lstrip("-").replace("-", "_").lower())
 
 
-def value_of(argument: Argument, text: str) -> int | float | str | bool:
+def value_of(argument: Argument, text: str) -> Any:
     """A value as people write it: 128k, 0.9, 90%, 46.1GB, on. ValueError with a sentence when it has no such form."""
     from bot.domain.size import parse_size
 
@@ -73,6 +79,10 @@ def value_of(argument: Argument, text: str) -> int | float | str | bool:
                 return parse_size(text)
             case "switch":
                 return text.lower() not in {"0", "off", "no", "false"}
+            case "json":
+                return _json(text)
+            case "gib":
+                return float(re.sub(r"(?i)\s*g(i?b)?$", "", text))
             case "text":
                 return text
     except ValueError:
@@ -84,7 +94,16 @@ _FORMS = {
     "tokens": "a number of tokens, for example 131072 or 128k, or auto",
     "fraction": "a fraction, for example 0.92",
     "bytes": "bytes, for example 46100000000 or 46.1GB",
+    "json": "a JSON object",
+    "gib": "GiB, for example 4",
 }
+
+
+def _json(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(text)
+    return value
 
 
 def _tokens(text: str) -> int | str:

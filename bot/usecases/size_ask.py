@@ -12,9 +12,11 @@ from bot.settings import Settings, data_folder
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size import size
+from bot.usecases.size_draft import WITHOUT_MODEL, told_of_draft
 from bot.usecases.size_estimates import Measured
 from bot.usecases.size_measured import measured_terms
 from bot.usecases.size_question import load_sizing
+from bot.usecases.size_values import Refused
 from bot.usecases.size_words import read_words
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = F
 
     A name that the rulebook knows is answered from there when `names_first`, or when the hub has no answer. Raises Unusable.
     """
-    model = question.get("model")
+    question, model = with_draft(question, find), question.get("model")
     if question.get("config") is not None:
         return dict(question)
     if not model:
@@ -87,6 +89,28 @@ def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = F
             return _from_rulebook(question, named)
         near = load_model_names().nearest(str(model))
         raise Unusable(f"{error}{f'. Did you mean {near}?' if near else ''}") from error
+
+
+def with_draft(question: Mapping[str, Any], find: Find) -> Mapping[str, Any]:
+    """The question with the config.json of the model that drafts tokens; where nobody has it, why is kept beside its name."""
+    try:
+        told = told_of_draft(question)
+    except Refused as refused:
+        raise Unusable(str(refused)) from refused
+    model = str(told.get("model") or "")
+    if not model or model.strip("[]") in WITHOUT_MODEL or told.get("config") is not None or model == question.get("model"):
+        return question
+    return {**question, "speculative_config": {**told, **_draft_files(model, find)}}
+
+
+def _draft_files(model: str, find: Find) -> dict[str, Any]:
+    named = load_model_names().find(model)
+    if named is not None and "/" not in model:
+        return {"config": named.config}
+    try:
+        return {"config": find(model).config}
+    except HubError as error:
+        return {"config": named.config} if named is not None else {"unknown": str(error)}
 
 
 def _from_rulebook(question: Mapping[str, Any], named: NamedModel) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The command line that a sizing question stands for."""
 
+import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from bot.usecases.size_draft import told_of_draft
 from bot.usecases.size_question import Asked
 
 SAID = (
@@ -13,6 +15,10 @@ SAID = (
     "enable_prefix_caching", "enable_chunked_prefill", "disable_hybrid_kv_cache_manager",
 )  # fmt: skip
 """Engine arguments that a command repeats, in this order."""
+
+
+OURS = frozenset({"config", "unknown"})
+"""What we keep in a speculative config beside what the engine takes."""
 
 
 def model_name(given: Mapping[str, Any]) -> str | None:
@@ -28,6 +34,9 @@ def command(asked: Asked) -> str:
     parts = ["vllm", "serve", model_name(asked.arguments) or "MODEL"]
     for name in SAID:
         parts += _flag(name, asked.arguments.get(name))
+    drafts = {key: value for key, value in told_of_draft(asked.arguments).items() if key not in OURS}
+    if drafts:
+        parts += ["--speculative-config", json.dumps(drafts)]
     return shlex.join(parts)
 
 

@@ -1,7 +1,7 @@
 """A sizing question as JSON or flags give it, typed and completed by the engine version's defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.size_arguments import ARGUMENTS
+from bot.usecases.size_draft import Draft, read_draft
 from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, model_length
 from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share
 
@@ -26,7 +27,6 @@ MOST_RANKS = 4096
 """More than any deployment has; a larger number is a slip, and a plan for each of its ranks would fill the memory."""
 
 NOT_COUNTED: Mapping[str, str] = {
-    "speculative_config": "a draft model's weights and cache come on top",
     "enable_lora": "slots for adapters come on top of the weights",
     "cpu_offload_gb": "that much of the weights stays in the host's memory",
 }
@@ -70,6 +70,7 @@ class Asked:
     fit_length: bool
     arguments: Mapping[str, Any]
     weight_rules: WeightRules
+    draft: Draft | None = None
     assumptions: tuple[str, ...] = ()
 
 
@@ -77,8 +78,10 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     """The typed question. Raises Refused, or an error of reading that names what is missing."""
     for name in SWITCHES:
         flag(question, name, default=False)
-    shape = _shape(rules, question)
-    grid = _grid(question)
+    grid, shape = _grid(question), _shape(rules, question)
+    draft = read_draft(question, rules.models, shape, grid.tp)
+    if draft is not None:
+        shape = replace(shape, draft_layers=draft.layers)
     gpu, total = _device(rules, question)
     engine = _engine(rules, question, gpu, total)
     tokens, requests = batch(question, engine, model_length(question, shape))
@@ -88,7 +91,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         grid=grid,
         version=engine.version,
         rules=engine.rules,
-        settings=cache_settings(question, shape, grid, engine, tokens, prefix),
+        settings=cache_settings(question, shape, grid, engine, tokens, prefix, draft),
         gpu=gpu,
         total=total,
         utilization=share(question, "gpu_memory_utilization", engine.rules.utilization),
@@ -98,7 +101,8 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         fit_length=question.get("max_model_len") in AUTO_LENGTH,
         arguments=question,
         weight_rules=rules.weights,
-        assumptions=_assumptions(question, shape),
+        draft=draft,
+        assumptions=_assumptions(question, shape, draft),
     )
 
 
@@ -135,8 +139,9 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
     return spec, total or (spec.total if spec else None)
 
 
-def _assumptions(question: Mapping[str, Any], shape: ModelShape) -> tuple[str, ...]:
+def _assumptions(question: Mapping[str, Any], shape: ModelShape, draft: Draft | None) -> tuple[str, ...]:
     left_out = [f"{name} is not counted: {what}" for name, what in NOT_COUNTED.items() if question.get(name) not in SWITCHED_OFF]
+    left_out += [f"what drafts is not counted: {draft.unknown}"] if draft and draft.unknown else []
     asked, assumed = str(question.get("kv_cache_dtype") or "auto"), (*(question.get("assumed") or ()), *left_out)
     if asked == "auto" and shape.kv_dtype:
         return (*assumed, f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that")

@@ -10,6 +10,7 @@ from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import GatedDelta, ModelShape
 from bot.rulebook.planning import Planning
+from bot.usecases.size_draft import Draft
 from bot.usecases.size_values import Refused, counted, flag, named, positive
 
 AUTO_LENGTH = (-1, "-1", "auto")
@@ -70,7 +71,7 @@ def batch(question: Mapping[str, Any], engine: Engine, length: int) -> tuple[int
 
 
 def cache_settings(
-    question: Mapping[str, Any], shape: ModelShape, grid: Grid, engine: Engine, tokens: int, prefix_caching: bool
+    question: Mapping[str, Any], shape: ModelShape, grid: Grid, engine: Engine, tokens: int, prefix_caching: bool, draft: Draft | None
 ) -> CacheSettings:
     """Every setting that decides blocks and bytes. Raises Refused for what this version does not take."""
     for name, choices in NAMES.items():
@@ -81,7 +82,7 @@ def cache_settings(
     rules = engine.rules
     settings = CacheSettings(
         max_model_len=model_length(question, shape),
-        in_flight=tokens * (_batches(rules, grid) if rules.in_flight == "batches" else 1),
+        in_flight=tokens * (_batches(rules, grid, draft) if rules.in_flight == "batches" else 1),
         kv=kv,
         block=_block(question, shape, kv, engine),
         model_bytes=width,
@@ -94,6 +95,7 @@ def cache_settings(
         blocks_override=counted(question, "num_gpu_blocks_override"),
         encoder_tokens=max(shape.encoder_tokens, tokens),
         pads_values=rules.pads_values,
+        draft_tokens=draft.tokens if draft else 0,
     )
     if not shape.hybrid:
         return settings
@@ -111,9 +113,10 @@ def kv_dtype(question: Mapping[str, Any], shape: ModelShape, engine: Engine, wid
     return replace(kv, key_bits=width * 8, value_bits=width * 8) if name == "auto" else kv
 
 
-def _batches(rules: PlannerRules, grid: Grid) -> int:
+def _batches(rules: PlannerRules, grid: Grid, draft: Draft | None) -> int:
     """Batches that may be under way at once: one per pipeline stage, and the one being prepared."""
-    return grid.pp + 1 if rules.async_scheduling else grid.pp
+    waits = draft is not None and draft.method in rules.synchronous_drafts
+    return grid.pp + 1 if rules.async_scheduling and not waits else grid.pp
 
 
 def _state_dtype(question: Mapping[str, Any], shape: ModelShape) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bot.budget.weights import Weights
+from bot.domain.size import gib
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.quantization_config import UnknownQuantization
 from bot.reading.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
-from bot.usecases.weigh import weigh
+from bot.usecases.weigh import weigh, weigh_draft
 
 UNKNOWN = "weights are not known: "
 """How the assumption begins that says why there are no weights."""
@@ -31,25 +32,71 @@ def weights_of(asked: Asked) -> Held:
     if given is not None:
         if min(given) < 1:
             raise Refused(f"weights_bytes is {min(given)}; it must be at least 1")
-        return Held(given)
+        return Held(given, _with_given(asked))
     whole = held_bytes(asked.arguments, "checkpoint_bytes", least=1)
     if whole is not None:
-        return Held([whole // ranks] * ranks, (f"weights split evenly over {ranks} ranks",))
+        return Held([whole // ranks] * ranks, (f"weights split evenly over {ranks} ranks", *_with_given(asked)))
     try:
         weights = _from_config(asked)
     except Unplaceable as error:
         raise Refused(str(error), by="engine") from error
     except (UnknownWeights, MissingField, UnknownQuantization) as error:
         return Held(None, (f"{UNKNOWN}{error}",))
-    return Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
+    held = Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
+    return _with_draft(asked, held)
+
+
+def _with_given(asked: Asked) -> tuple[str, ...]:
+    if asked.draft is None or not asked.draft.loads:
+        return ()
+    return ("the weights given are taken to hold those of what drafts too",)
+
+
+def _with_draft(asked: Asked, held: Held) -> Held:
+    """The same and what drafts tokens, on the ranks of the last pipeline stage. Source: vllm/v1/worker/gpu_model_runner.py, the drafter."""
+    draft, tp = asked.draft, asked.grid.tp
+    if draft is None or not draft.loads or held.bytes is None:
+        return held
+    given = asked.arguments
+    try:
+        weights = weigh_draft(
+            draft.config or given["config"],
+            asked.weight_rules,
+            _grid(asked),
+            layers=len(draft.layers),
+            own=draft.config is None,
+            engine_version=asked.version,
+            gpu=asked.gpu.id if asked.gpu else str(given.get("gpu") or ""),
+            dtype=str(given.get("dtype") or "auto"),
+            quantization=given.get("quantization") if draft.config is None else draft.quantization,
+            hf_quant_config=given.get("hf_quant_config") if draft.config is None else None,
+        )
+    except Unplaceable as error:
+        raise Refused(f"the draft: {error}", by="engine") from error
+    except (UnknownWeights, MissingField, UnknownQuantization) as error:
+        return Held(held.bytes, (*held.assumed, f"the weights of what drafts are not counted: {error}"), held.loading)
+    first = asked.grid.ranks - tp
+    added = [0] * first + [rank.resident for rank in weights.ranks]
+    loading = held.loading or held.bytes
+    kept = f"{len(draft.layers)} layer{'' if len(draft.layers) == 1 else 's'} of KV cache"
+    where = " on the last pipeline stage" if asked.grid.pp > 1 else " on every rank"
+    said = f"what drafts ({draft.method}, {draft.tokens} at once) adds {gib(max(added))} of weights and {kept}"
+    return Held(
+        [a + b for a, b in zip(held.bytes, added, strict=True)],
+        (*held.assumed, said + where + _SHARED[draft.method == "draft_model"]),
+        [a + b for a, b in zip(loading, added, strict=True)],
+    )
+
+
+_SHARED = {False: "; embedding and output table are taken as shared where the engine shares them", True: ""}
 
 
 def _from_config(asked: Asked) -> Weights:
-    given, grid = asked.arguments, asked.grid
+    given = asked.arguments
     return weigh(
         given["config"],
         asked.weight_rules,
-        TensorGrid(grid.tp, grid.pp, grid.dp, flag(given, "enable_expert_parallel", False), given.get("mm_encoder_tp_mode") == "data"),
+        _grid(asked),
         engine_version=asked.version,
         gpu=asked.gpu.id if asked.gpu else str(given.get("gpu") or ""),
         dtype=str(given.get("dtype") or "auto"),
@@ -58,6 +105,11 @@ def _from_config(asked: Asked) -> Weights:
         tensors=_headers(given.get("tensors")),
         text_only=flag(given, "language_model_only", False),
     )
+
+
+def _grid(asked: Asked) -> TensorGrid:
+    given, grid = asked.arguments, asked.grid
+    return TensorGrid(grid.tp, grid.pp, grid.dp, flag(given, "enable_expert_parallel", False), given.get("mm_encoder_tp_mode") == "data")
 
 
 def _headers(told: object) -> Mapping[str, StoredTensor] | None:

@@ -1,6 +1,7 @@
 """A model's config.json and a grid -> the bytes of its weights on every rank."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from bot.budget.quantization import Quantization
 from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.checkpoint import stored_modules
+from bot.reading.draft_tensors import draft_tensors, mtp_tensors
 from bot.reading.model_tensors import read_tensors
 from bot.reading.named_tensors import named_tensors
 from bot.reading.quantization_config import UnknownQuantization, read_quantization
@@ -48,6 +50,41 @@ def weigh(
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         # a person's config.json may hold anything anywhere
         raise MissingField(f"config.json has a field of the wrong kind ({type(error).__name__}: {error}); give --weights-bytes") from error
+
+
+def weigh_draft(
+    config: Mapping[str, Any],
+    rules: WeightRules,
+    grid: TensorGrid,
+    *,
+    layers: int,
+    own: bool,
+    engine_version: str,
+    gpu: str = "",
+    dtype: str = "auto",
+    quantization: str | None = None,
+    hf_quant_config: Mapping[str, Any] | None = None,
+) -> Weights:
+    """Bytes of what drafts tokens on every tensor rank of the last pipeline stage, which holds all of it.
+
+    `own`: `config` is the model's own, whose `layers` for further tokens draft; else the draft's. Embeddings and output tables that the
+    draft shares with the model are not counted again. Errors as for `weigh`.
+    """
+    table = rules.table(config, text_part(config), engine_version, gpu)
+    stage = replace(grid, pp=1)
+    if not own and "draft" not in table:
+        return weigh(config, rules, stage, engine_version=engine_version, gpu=gpu, dtype=dtype, quantization=quantization)
+    apart = grid.pp > 1
+    try:
+        if own:
+            model = mtp_tensors(config, table, layers, dtype, own_embedding=apart)
+        else:
+            model = draft_tensors(config, table, dtype, own_embedding=apart)
+        return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), stage)
+    except (MissingField, UnknownQuantization, Unplaceable):
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise MissingField(f"config.json of the draft has a field of the wrong kind ({type(error).__name__}: {error})") from error
 
 
 def _weighed(

@@ -1,0 +1,107 @@
+"""What drafts tokens for a model, as tensors: its own layers for further tokens, an EAGLE or DFlash head, Medusa's heads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.domain.tensors import ModelTensors, Module, Part, Stretch, Table
+from bot.reading.model_tensors import dtype_bytes, layer
+from bot.reading.tensor_attention import grouped
+from bot.reading.tensor_feeds import feed_forward
+from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
+from bot.reading.tensor_latent import latent
+from bot.reading.tensor_parts import Modules, column, copied, vector
+
+MOST_HEADS = 64
+"""More than any Medusa has."""
+
+
+def mtp_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], count: int, dtype: str, *, own_embedding: bool) -> ModelTensors:
+    """`count` layers for further tokens (MTP): a layer of the model, a matrix from hidden state and embedding, and norms.
+
+    Embedding and output table are the model's own, but for the embedding where the model has that on another stage.
+    Source: vllm/model_executor/models/deepseek_mtp.py, qwen3_next_mtp.py and those beside them; llm_base_proposer.py for what is shared.
+    """
+    f = Fields(config, rules)
+    said = f.rule("mtp")
+    if not isinstance(said, Mapping):
+        raise MissingField("no [weights] in rules/models says how this model's layers for further tokens are made")
+    hidden = f.find("hidden")
+    mixer, feed = str(said["mixer"]), str(said.get("feed", "dense"))
+    feed = "dense" if feed == "experts" and f.find("experts", 0) <= 1 else feed
+    body = layer(f, mixer, feed, mixer == "latent" and bool(f.raw("index_n_heads")))
+    dealt = said.get("projection") == "dealt"
+    beside = vector(int(said.get("norms", 3)) * hidden)
+    one: Modules = (*body, beside) if dealt else (*body, copied("eh_proj", 2 * hidden, hidden, quantized=False), beside)
+    ends: list[Module] = [column(("fc",), 2 * hidden, Part(hidden))] if dealt else []
+    if own_embedding:
+        ends.append(Table("embed_tokens", f.find("vocab"), hidden))
+    stem = str(said.get("name", "layers."))
+    first = f.find("layers", 0) if stem == "layers." else 0
+    return ModelTensors((one,) * count, (Stretch("first", tuple(ends)),), dtype_bytes(f, dtype), first=first, stem=stem)
+
+
+def draft_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str, *, own_embedding: bool) -> ModelTensors:
+    """A model that only drafts, from its own config.json."""
+    f = Fields(config, rules)
+    layers, ends = DRAFTS[str(f.rule("draft"))](f)
+    if own_embedding:
+        ends = (*ends, Table("embed_tokens", f.find("vocab"), f.find("hidden")))
+    return ModelTensors(layers, (Stretch("first", ends),), dtype_bytes(f, dtype))
+
+
+Draft = tuple[tuple[Modules, ...], Modules]
+"""(its layers, what stands beside them)."""
+
+
+def _eagle(f: Fields) -> Draft:
+    """EAGLE: layers of the model's kind, the first without its input norm, behind one matrix. Source: vllm llama_eagle.py."""
+    hidden, count = f.find("hidden"), plausible_layers(f.find("layers", 1))
+    one: Modules = (*grouped(f), *feed_forward(f))
+    layers = tuple((*one, vector(hidden * (1 if number == 0 else 2))) for number in range(count))
+    return layers, (copied("fc", 2 * hidden, hidden),)
+
+
+def _eagle3(f: Fields) -> Draft:
+    """EAGLE 3: the first layer reads embedding and hidden state side by side; some of the model's layers come in through one matrix,
+    and a smaller vocabulary goes out. Source: vllm llama_eagle3.py, qwen3_eagle3.py, deepseek_eagle3.py.
+    """
+    hidden, count = f.find("hidden"), plausible_layers(f.find("layers", 1))
+    mixer = latent if f.raw("kv_lora_rank") else lambda f, inputs: grouped(f, inputs=inputs)
+    layers = tuple((*mixer(f, 2 * hidden if number == 0 else 0), *feed_forward(f), vector(3 * hidden)) for number in range(count))
+    rows, listed = int(f.raw("draft_vocab_size", 0)) or f.find("vocab"), _seen_layers(f)
+    mapped = (vector(rows, 8),) if rows != f.find("vocab") else ()
+    return layers, (copied("fc", _seen_width(f) * (listed or 3), hidden), vector(hidden), Table("lm_head", rows, hidden), *mapped)
+
+
+def _dflash(f: Fields) -> Draft:
+    """DFlash: a few layers that draft a whole block, behind one matrix. Source: vllm qwen3_dflash.py."""
+    hidden, count = f.find("hidden"), plausible_layers(f.find("layers"))
+    one: Modules = (*grouped(f), *feed_forward(f), vector(2 * hidden))
+    return (one,) * count, (copied("fc", _seen_width(f) * (_seen_layers(f) or count), hidden), vector(3 * hidden))
+
+
+def _medusa(f: Fields) -> Draft:
+    """Medusa: residual blocks and an output table for each head. Source: vllm medusa.py (until 0.2x)."""
+    hidden, heads = f.find("hidden"), min(f.number("num_heads"), MOST_HEADS)
+    shared = bool(f.raw("original_lm_head"))
+    rows = (int(f.raw("truncated_vocab_size", 0)) if shared else 0) or f.find("vocab")
+    block: Modules = (vector(hidden * hidden),) * plausible_layers(f.find("layers", 1))
+    return (), (*block * heads, *(Table("lm_head", rows, hidden),) * (1 if shared else heads))
+
+
+def _seen_layers(f: Fields) -> int:
+    """Layers of the model whose states the draft reads; 0 where the file does not say."""
+    for key in ("num_aux_hidden_states", "num_aux_layers"):
+        if f.raw(key):
+            return int(f.raw(key))
+    return next((len(f.raw(key)) for key in _LISTS if isinstance(f.raw(key), list)), 0)
+
+
+def _seen_width(f: Fields) -> int:
+    return int(f.raw("target_hidden_size", 0)) or f.find("hidden")
+
+
+_LISTS = ("eagle_aux_hidden_state_layer_ids", "eagle_config.eagle_aux_hidden_state_layer_ids", "dflash_config.target_layer_ids")
+
+DRAFTS = {"eagle": _eagle, "eagle3": _eagle3, "dflash": _dflash, "medusa": _medusa}
+"""What `draft` in a family's [weights] may say."""
