@@ -51,6 +51,8 @@ _WORKER_FILES = (
     "worker/cache_engine.py",
     "cpu_worker.py",
 )
+_ONE_PROCESS = re.compile(r"(?<![a-z_])(?:uniproc_executor|gpu_executor)\.py")
+"""The executors that run the one worker in their own process."""
 
 
 def first_error_fact(evidence: Evidence) -> Fact | None:
@@ -173,6 +175,8 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     in_worker = any(any(w in f.path for w in _WORKER_FILES) for f in frames)
     if speaker.role == "engine-core":
         return worker_side or in_worker
+    if any(_ONE_PROCESS.search(f.path) for f in frames):
+        return True
     return (worker_side or in_worker) and grid.world == 1
 
 

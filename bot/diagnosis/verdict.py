@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from bot.diagnosis.phase import PhaseFinding
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Proof, Verdict
+from bot.domain.evidence import Fact
 
 _LATE = {"serving", "warmup"}
 _SAID_BY_A_PROGRAM = re.compile(
@@ -83,11 +84,23 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
-    stop = next((f.line for f in scene.facts if "stop" in f.kinds), None)
-    stopped = stop is not None and all(line.number >= stop for line in scene.evidence.errors)
-    if ready is not None and scene.error is None and (quiet or stopped) and not scene.has("says-failure"):
+    stop = next((f for f in scene.facts if "stop" in f.kinds), None)
+    stopped = stop is not None and _nothing_broke_above(scene, stop)
+    if scene.error is not None or scene.has("says-failure"):
+        return None, "open"
+    if ready is not None and (quiet or stopped):
         return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
+    if stop is not None and stopped and scene.has("asked-to-stop") and not scene.has("says-oom"):
+        return _finding("not-oom.stopped", stop.source, stop.line, stop.text, "strong"), "likely"
     return None, "open"
+
+
+def _nothing_broke_above(scene: Scene, stop: Fact) -> bool:
+    """Was the engine asked to stop before anything failed? What it prints while it stops is no failure."""
+    broke = [(line.source, line.number) for line in scene.evidence.errors]
+    broke += [(f.source, f.line) for f in scene.facts if f.kinds & {"wrapper", "host-kill"}]
+    broke += [(frame.source, frame.line) for frame in scene.evidence.frames]
+    return all(place >= (stop.source, stop.line) for place in broke)
 
 
 def _finding(rule: str, source: int, line: int, text: str, weight: str) -> PhaseFinding:
