@@ -106,8 +106,8 @@ class _Says:
         self._known = {k: gib(v) if isinstance(v, int) and abs(v) > 10**6 else v for k, v in known.items() if v is not None}
         self._known |= {k: k_.value for k, k_ in scene.evidence.deployment.arguments.items()}
         for fact in scene.facts:
-            for name, field in fact.fields.items():
-                if fact.id.startswith("derived."):
+            if fact.id.startswith("derived."):
+                for name, field in fact.fields.items():
                     text = gib(field) if name == "bytes" and isinstance(field, int) else field
                     self._known.setdefault(f"{fact.id.removeprefix('derived.').replace('-', '_')}_{name}", text)
         if value is not None:

@@ -1,7 +1,7 @@
 """What the rules may look at: the evidence, who failed, and facts that follow from figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.domain.diagnosis import FirstError, Proof
@@ -19,6 +19,23 @@ class Scene:
     failing: Speaker | None
     error: FirstError | None
     error_fact: Fact | None = None
+    _named: Mapping[str, Sequence[Fact]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hundreds of conditions ask for a few facts each: they find them by id (which has a dot) or by kind (which has none)."""
+        named: dict[str, list[Fact]] = {}
+        for fact in self.facts:
+            for name in (fact.id, *fact.kinds):
+                named.setdefault(name, []).append(fact)
+        object.__setattr__(self, "_named", named)
+
+    def named(self, *names: str) -> Sequence[Fact]:
+        """The facts with one of these ids or kinds, in the order of the text."""
+        found = [self._named[name] for name in names if name in self._named]
+        if len(found) < 2:
+            return found[0] if found else ()
+        either = {id(fact) for facts in found for fact in facts}
+        return [fact for fact in self.facts if id(fact) in either]
 
     def frames_of(self, of: str) -> Sequence[Frame]:
         """The failing speaker's frames; where it has none, those of other workers or unsigned lines; or the engine core's."""
@@ -36,11 +53,11 @@ class Scene:
 
     def has(self, kind: str) -> bool:
         """Is there a fact of that kind?"""
-        return any(kind in fact.kinds for fact in self.facts)
+        return kind in self._named
 
     def first(self, *ids: str) -> Fact | None:
         """The first fact with one of these ids."""
-        return next((fact for fact in self.facts if fact.id in ids), None)
+        return next(iter(self.named(*ids)), None)
 
 
 def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterator[Fact | Frame]:
@@ -53,11 +70,9 @@ def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterato
                 yield frame
     if condition.echo:
         yield from (frame for frame in scene.frames_of(of) if condition.echo in frame.echo)
-    ids, kinds = texts(condition.fact), texts(condition.kind)
-    if ids or kinds:
-        for fact in scene.facts:
-            if (fact.id in ids or any(kind in fact.kinds for kind in kinds)) and _fields_hold(condition.where, fact.fields):
-                yield fact
+    for fact in scene.named(*texts(condition.fact), *texts(condition.kind)):
+        if _fields_hold(condition.where, fact.fields):
+            yield fact
 
 
 def _calls(frame: Frame, function: str) -> bool:

@@ -42,7 +42,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A message that the rulebook knows. `fields` are parsed: sizes in bytes, counts as int."""
+    """A message that the rulebook knows. `fields` are parsed: sizes in bytes, counts as int.
+
+    `repeats`: of lines that recur with other figures, how many this one stands for: itself and those counted before it.
+    """
 
     id: str
     kinds: frozenset[str]
@@ -52,6 +55,7 @@ class Fact:
     line: int
     text: str
     order: int = 0
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)

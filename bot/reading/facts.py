@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,9 @@ _SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
+_NO_FIGURES = str.maketrans("", "", "0123456789")
+
+
 class FactFinder:
     """The rulebook's messages behind one automaton of their anchors."""
 
@@ -33,12 +36,11 @@ class FactFinder:
                 anchors.setdefault(anchor, []).append(rule)
         self._anchors = list(anchors)
         self._rules = [anchors[a] for a in self._anchors]
-        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors) if self._anchors else None
+        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
+        self._breaks = _breaks(self._anchors)
 
     def candidates(self, text: str) -> list[FactRule]:
         """The rules with an anchor in this text, each once, in the order of the rule files."""
-        if self._automaton is None:
-            return []
         hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
         found: dict[str, FactRule] = {}
         for index, _, _ in hits:
@@ -49,16 +51,36 @@ class FactFinder:
     def crossing(self, left: str, right: str) -> list[FactRule]:
         """The rules whose anchor is broken over two lines, with and without a space at the break."""
         found: dict[str, FactRule] = {}
-        for joint in ("", " "):
-            head, tail = left.rstrip()[-_BOUNDARY:] if joint else left[-_BOUNDARY:], right.lstrip()[:_BOUNDARY]
-            joined = head + joint + tail
-            if self._automaton is None:
+        right = right.lstrip()
+        for joint, breaks in self._breaks:
+            left = left.rstrip() if joint else left
+            if not (_may_break(breaks.get(left[-1:]), right) or _may_break(breaks.get(left[-2:]), right)):
                 continue
+            head, tail = left[-_BOUNDARY:], right[:_BOUNDARY]
+            joined = head + joint + tail
             for index, start, end in self._automaton.find_matches_as_indexes(joined, overlapping=True):
                 if start < len(head) < end:
                     for rule in self._rules[index]:
                         found.setdefault(rule.id, rule)
         return list(found.values())
+
+
+def _breaks(anchors: Sequence[str]) -> Sequence[tuple[str, Mapping[str, set[str]]]]:
+    """What a break leaves of anchors, without and with a space in its place: for the last one or two letters before it, the first
+    one or two after it.
+    """
+    tight: dict[str, set[str]] = {}
+    loose: dict[str, set[str]] = {}
+    for anchor in anchors:
+        for at in range(1, len(anchor)):
+            tight.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at : at + 2])
+            if anchor[at] == " ":
+                loose.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at + 1 : at + 3])
+    return (("", tight), (" ", loose))
+
+
+def _may_break(after: set[str] | None, right: str) -> bool:
+    return after is not None and (right[:2] in after or right[:1] in after or "" in after)
 
 
 @lru_cache(maxsize=8)
@@ -73,6 +95,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     facts: list[Fact] = []
     frames: list[Frame] = []
     below_frame: dict[str, int] = {}
+    recurring = _Recurring()
     for order, line in enumerate(lines):
         text = line.text
         if not text:
@@ -90,10 +113,43 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
             if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
                 continue
         below_frame.pop(key, None)
-        if text.lstrip().startswith("raise ") and not _RAISED.search(text):
+        if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
             continue
-        facts += _facts_of(finder, lines, order)
-    return facts, frames
+        found = list(_facts_of(finder, lines, order))
+        if found:
+            facts += [*recurring.last(finder, lines), *found]
+            recurring.learn(line, found)
+    return [*facts, *recurring.last(finder, lines)], frames
+
+
+class _Recurring:
+    """Lines that differ in their figures only from one that was read, and that say no more than what recurs by the hundred thousand.
+
+    They are counted; the last before any other message is read, so that nothing between two messages is lost but repetition.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, str]] = set()
+        self._counted: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def counts(self, order: int, line: LogLine) -> bool:
+        """Is the line one of them? Then it is counted."""
+        if not self._known:
+            return False
+        form = line.speaker.key, line.text.translate(_NO_FIGURES)
+        if form in self._known:
+            self._counted[form] = order, self._counted.get(form, (0, 0))[1] + 1
+        return form in self._known
+
+    def learn(self, line: LogLine, facts: Sequence[Fact]) -> None:
+        """The line says these facts: where they only recur, it is the first of its form."""
+        if all("recurring" in fact.kinds for fact in facts):
+            self._known.add((line.speaker.key, line.text.translate(_NO_FIGURES)))
+
+    def last(self, finder: FactFinder, lines: Sequence[LogLine]) -> list[Fact]:
+        """What the last counted line of each form says, and how many it stands for."""
+        counted, self._counted = sorted(self._counted.values()), {}
+        return [replace(fact, repeats=times) for order, times in counted for fact in _facts_of(finder, lines, order)]
 
 
 def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:

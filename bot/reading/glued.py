@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 _BAR = re.compile(r"\r+|\\r(?=[A-Z(][\w ,()-]{3,60}:\s+\d{1,3}%)|(?<=[\d\]s%])(?=\(Worker_)")
+_GLUED = re.compile(r"\(Worker_(?<=[\d\]s%]\(Worker_)")
 _RECORD = re.compile(
     r"""(?:(?<=[^\s(])|(?<=\S)\ )(?<!\)\ )(?<!\))
         (?=\((?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)[\w\ ]{0,60}(?:\ rank=\d+)?\ ?pid=\d+[^)]{0,80}\)\ )
@@ -15,12 +16,16 @@ _RECORD = re.compile(
 )
 _FRAME = re.compile(r'(?<=\S)\s+(?=File "[^"\n]{1,400}", line \d{1,7}, in [\w<>]+)|(?<=\S)\s+(?=Traceback \(most recent call last\))')
 _EXCEPTION = re.compile(r"(?<=\S)\s+(?=(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception|OutOfResources)(?:: |$))")
-_MARKS = (" pid=", "INFO ", "ERROR ", "WARNING ", "CRITICAL ", "[rank", "\n", " TP", " DP", " PP")
+_BEGINNING = re.compile(
+    r"[(IEWC[\n](?:(?<=\()(?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)|(?:NFO|RROR|ARNING|RITICAL) \d\d-\d\d "
+    r"|(?<=\[)(?:rank\d|\d{4}-\d\d-\d\d )|(?<=\n))"
+)
+"""What every record begins with: a class of letters first, since a line is passed by it quickly."""
 
 
 def pieces_of(raw: str) -> Sequence[str]:
     r"""The rewrites of a progress bar (\r, also written out); the line itself where there is none."""
-    if "\r" not in raw and "(Worker_" not in raw and "\\r" not in raw:
+    if "\r" not in raw and "\\r" not in raw and _GLUED.search(raw) is None:
         return (raw,)
     return [piece for piece in _BAR.split(raw) if piece.strip()] or (raw,)
 
@@ -28,7 +33,7 @@ def pieces_of(raw: str) -> Sequence[str]:
 def records_of(text: str) -> Iterator[str]:
     """The records that a line holds, first to last; the text itself where it is one."""
     parts = [text]
-    if len(text) > 40 and any(mark in text for mark in _MARKS):
+    if len(text) > 40 and _BEGINNING.search(text, 1):
         parts = [part for part in _RECORD.split(text) if part.strip()] or [text]
     for part in parts:
         yield from _frames(part)

@@ -3,17 +3,19 @@
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
 from bot.domain.size import GIB, parse_size
 from bot.rulebook.gpus import Gpus, Mention, load_gpus
 
-_CARD = r"(?P<name>(?:NVIDIA|Tesla|GeForce|Quadro|AMD)[\w /.-]{0,60}?)"
+_MAKERS = ("NVIDIA", "Tesla", "GeForce", "Quadro", "AMD")
+_CARD = rf"(?P<name>(?:{'|'.join(_MAKERS)})[\w /.-]{{0,60}}?)"
 _SMI_ROW = re.compile(rf"\|[ \t]+(?P<index>\d+)[ \t]+{_CARD}[ \t]+(?:On|Off|\.\.\.)[ \t]*\|")
-_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d+): (?P<name>[\w /.-]{2,80}?)(?: \(UUID[^\n]*)?[ \t]*$", re.MULTILINE)
-_QUERIED = re.compile(rf"^[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},", re.MULTILINE)
+_LISTED = re.compile(r"[ \t]*GPU (?P<index>\d+): (?P<name>[\w /.-]{2,80}?)(?: \(UUID[^\n]*)?[ \t]*$")
+_QUERIED = re.compile(rf"[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},")
+_DIGIT = re.compile(r"\d")
 _RAM = re.compile(
     r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))"
     r"|(?:RAM|host memory):? (?P<size2>\d{1,6} ?[GT]i?B)",
@@ -61,6 +63,17 @@ class _Joined:
     def line_at(self, position: int) -> LogLine:
         return self.lines[bisect_right(self._starts, position) - 1]
 
+    def lines_with(self, texts: Sequence[str]) -> Iterator[LogLine]:
+        """The lines that hold one of these texts, in their order."""
+        places: set[int] = set()
+        for text in texts:
+            at = self.text.find(text)
+            while at >= 0:
+                place = bisect_right(self._starts, at)
+                places.add(place - 1)
+                at = self.text.find(text, self._starts[place]) if place < len(self._starts) else -1
+        return (self.lines[place] for place in sorted(places))
+
 
 def read_inventory(
     lines: Sequence[LogLine], facts: Sequence[Fact]
@@ -72,7 +85,9 @@ def read_inventory(
         (int(f.fields["total_bytes"]) for f in facts if f.fields.get("total_bytes")), None
     )
     named = [(joined.line_at(m.start), m) for m in gpus.mentions(joined.text)]
-    listed = {m["index"] for pattern in (_LISTED, _SMI_ROW, _QUERIED) for m in pattern.finditer(joined.text)}
+    listed = {m["index"] for line in joined.lines_with(("GPU ",)) if (m := _LISTED.match(line.text)) is not None}
+    for line in joined.lines_with(_MAKERS):
+        listed |= {m["index"] for m in (*_SMI_ROW.finditer(line.text), _QUERIED.match(line.text)) if m is not None}
     gpu = _gpu(gpus, named, total, facts)
     counts = [(m.count, line) for line, m in named if m.count]
     count = Known(counts[0][0], "log", counts[0][1].source, counts[0][1].number) if counts else None
@@ -106,10 +121,10 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
             size = int(float(digits) * GIB) if digits.isdigit() else parse_size(digits)
             host.setdefault("memory_bytes", Known(size, "log", fact.source, fact.line))
     for name, pattern, needles in _HOST:
-        if name in host or not any(needle in joined.text for needle in needles):
+        if name in host:
             continue
-        for line in joined.lines:
-            if any(needle in line.text for needle in needles) and (match := pattern.search(line.text)) is not None:
+        for line in joined.lines_with(needles):
+            if _DIGIT.search(line.text) and (match := pattern.search(line.text)) is not None:
                 host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
                 break
     return host

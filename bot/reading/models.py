@@ -1,7 +1,12 @@
 """The model that the evidence names: by flag, by banner, by config, or as an id in running text."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+import ahocorasick_rs
 
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Fact, LogLine
@@ -13,17 +18,22 @@ _PYTHON = re.compile(r"""\bLLM\(\s*(?:model\s*=\s*)?["'](?P<model>[\w./~-]+)["']
 _LABELLED = re.compile(
     r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z][\w.-]{3,})"
 )
-_ID = re.compile(
-    r"(?<![\w/.@:-])(?P<model>(?:Qwen|meta-llama|mistralai|deepseek-ai|google|nvidia|microsoft|openai|zai-org|THUDM|TheBloke|casperhansen|unsloth|"
-    r"RedHatAI|neuralmagic|cyankiwi|cognitivecomputations|MiniMaxAI|moonshotai|tiiuae|bigcode|01-ai|internlm|OpenGVLab|ibm-granite|Intel|facebook|"
-    r"CohereForAI|CohereLabs|databricks|lmsys|mosaicml|EleutherAI|allenai|stepfun-ai|XiaomiMiMo|tencent|baidu|ByteDance-Seed|LGAI-EXAONE|"
-    r"HuggingFaceTB|HuggingFaceH4|NousResearch|TechxGenus|shuyuej|QuantTrio|AngelSlim|ai21labs|state-spaces|llava-hf|openbmb)/[\w.-]+\w)"
+_OWNERS = (
+    "Qwen|meta-llama|mistralai|deepseek-ai|google|nvidia|microsoft|openai|zai-org|THUDM|TheBloke|casperhansen|unsloth|"
+    "RedHatAI|neuralmagic|cyankiwi|cognitivecomputations|MiniMaxAI|moonshotai|tiiuae|bigcode|01-ai|internlm|OpenGVLab|ibm-granite|Intel|facebook|"
+    "CohereForAI|CohereLabs|databricks|lmsys|mosaicml|EleutherAI|allenai|stepfun-ai|XiaomiMiMo|tencent|baidu|ByteDance-Seed|LGAI-EXAONE|"
+    "HuggingFaceTB|HuggingFaceH4|NousResearch|TechxGenus|shuyuej|QuantTrio|AngelSlim|ai21labs|state-spaces|llava-hf|openbmb"
+)
+_ID = re.compile(rf"(?<![\w/.@:-])(?P<model>(?:{_OWNERS})/[\w.-]+\w)")
+_FAMILIES = (
+    r"qwen|llama|mistral|mixtral|deepseek|gemma|phi|glm|kimi|minimax|nemotron|gpt-oss|command-r|yi|vicuna|falcon|starcoder|"
+    r"granite|jamba|internlm|internvl|baichuan|chatglm|codellama|whisper|pixtral|olmo|exaone|step|ernie|hunyuan|dsv\d|r1"
 )
 _FAMILY = re.compile(
-    r"(?i)(?<![\w/.-])(?P<model>(?:qwen|llama|mistral|mixtral|deepseek|gemma|phi|glm|kimi|minimax|nemotron|gpt-oss|command-r|yi|vicuna|falcon|starcoder|"
-    r"granite|jamba|internlm|internvl|baichuan|chatglm|codellama|whisper|pixtral|olmo|exaone|step|ernie|hunyuan|dsv\d|r1)"
+    rf"(?i)(?<![\w/.-])(?P<model>(?:{_FAMILIES})"
     r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
 )
+MOST_LINES = 4000
 
 
 def model_named(lines: Sequence[LogLine], facts: Sequence[Fact], given: Known[Setting] | None) -> Known[str] | None:
@@ -33,9 +43,34 @@ def model_named(lines: Sequence[LogLine], facts: Sequence[Fact], given: Known[Se
     for fact in facts:
         if isinstance(fact.fields.get("model"), str):
             return Known(str(fact.fields["model"]), "log", fact.source, fact.line)
+    places = _places([line.text for line in lines[:MOST_LINES]])
     for pattern in (_SERVE, _PYTHON, _ID, _LABELLED, _FAMILY):
-        for line in lines[:4000]:
+        for place in places.get(pattern, ()):
+            line = lines[place]
             match = pattern.search(line.text)
             if match is not None and not match["model"].endswith((".py", ".sh", ".so", ".yaml")):
                 return Known(match["model"], "log", line.source, line.number)
     return None
+
+
+def _places(texts: Sequence[str]) -> Mapping[re.Pattern[str], Sequence[int]]:
+    """Which lines each pattern may match: those with a text that it needs, all found at once."""
+    automaton, patterns = _needles()
+    lower = [text.lower() for text in texts]
+    starts = [0, *accumulate(len(text) + 1 for text in lower)]
+    whole = "\n".join(lower)
+    found: dict[re.Pattern[str], dict[int, None]] = {}
+    for needle, start, _ in automaton.find_matches_as_indexes(whole, overlapping=True):
+        pattern = patterns[needle]
+        if pattern is not _FAMILY or not start or not (whole[start - 1].isalnum() or whole[start - 1] in "_/.-"):
+            found.setdefault(pattern, {})[bisect_right(starts, start) - 1] = None
+    return {pattern: sorted(places) for pattern, places in found.items()}
+
+
+@lru_cache(maxsize=1)
+def _needles() -> tuple[ahocorasick_rs.AhoCorasick, list[re.Pattern[str]]]:
+    pairs = [("serve", _SERVE), ("llm(", _PYTHON), ("model", _LABELLED)]
+    pairs += [(f"{owner.lower()}/", _ID) for owner in _OWNERS.split("|")] + [
+        (name.removesuffix(r"\d"), _FAMILY) for name in _FAMILIES.split("|")
+    ]
+    return ahocorasick_rs.AhoCorasick([needle for needle, _ in pairs]), [pattern for _, pattern in pairs]

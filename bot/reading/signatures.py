@@ -17,7 +17,8 @@ NOBODY = Speaker(key="", role="unknown")
 _PART = re.compile(r"([A-Z]+)(\d+)")
 _ROLES = {"rank": "worker", "ray-worker": "worker", "sglang": "worker", "tensorrt-llm": "worker", "tgi": "worker", "lmdeploy": "worker"}
 _LOOK, _ANCHORED, _REMEMBERED = 3, 200, 20_000
-Candidates = tuple["regex.Pattern[str]", tuple[str, ...]]
+Candidate = tuple[int, Sequence[str], "regex.Pattern[str]"]
+"""The number of a format, the texts one of which it holds, and its pattern."""
 Signature = tuple[FormatRule, dict[str, str]]
 
 
@@ -44,10 +45,11 @@ class Signatures:
 
     def __init__(self, book: Rulebook) -> None:
         self._rules = list(book.formats)
-        self._alone = [regex.compile(rule.pattern, regex.VERBOSE | regex.VERSION1) for rule in self._rules]
-        self._groups = [list(pattern.groupindex) for pattern in self._alone]
-        self._by_start: dict[str, Candidates | None] = {}
-        self._by_rules: dict[tuple[int, ...], Candidates | None] = {(): None}
+        self._formats: list[Candidate] = [
+            (number, texts(rule.anchor) or [""], regex.compile(rule.pattern, regex.VERBOSE | regex.VERSION1))
+            for number, rule in enumerate(self._rules)
+        ]
+        self._by_start: dict[str, list[Candidate]] = {}
         self._heads: dict[tuple[tuple[int, str], ...], Head] = {}
 
     def peel(self, text: str) -> tuple[str, Head]:
@@ -55,12 +57,12 @@ class Signatures:
         matches: list[tuple[int, regex.Match[str]]] = []
         rest = text
         while len(matches) < MOST_SIGNATURES:
-            stripped = rest.lstrip(" \t") if matches or rest[:1] in " \t" else rest
-            match = self._match(stripped)
-            if match is None or match.end() == 0:
+            stripped = rest.lstrip(" \t")
+            found = self._match(stripped)
+            if found is None or found[1].end() == 0:
                 break
-            matches.append((int(str(match.lastgroup)[1:].partition("_")[0]), match))
-            rest = stripped[match.end() :]
+            matches.append(found)
+            rest = stripped[found[1].end() :]
         if not matches:
             return text, UNSIGNED
         stripped = rest.lstrip(" \t")
@@ -78,43 +80,38 @@ class Signatures:
         return head
 
     def _signature(self, number: int, match: "regex.Match[str]") -> Signature:
-        return self._rules[number], {k: v for k in self._groups[number] if (v := match[f"f{number}_{k}"]) is not None}
+        return self._rules[number], {k: v for k, v in match.groupdict().items() if v is not None}
 
-    def _match(self, text: str) -> "regex.Match[str] | None":
+    def _match(self, text: str) -> "tuple[int, regex.Match[str]] | None":
+        """The first format that stands at the beginning."""
         start = text[:_LOOK]
-        candidates = self._by_start[start] if start in self._by_start else self._starting(start)
+        candidates = self._by_start.get(start)
         if candidates is None:
-            return None
-        pattern, anchors = candidates
+            candidates = self._starting(start)
         head = text[:_ANCHORED]
-        for anchor in anchors:
-            if anchor in head:
-                break
-        else:
-            return None
-        if len(text) < 1000:  # a time limit costs more than the match
-            return pattern.match(text)
-        try:
-            return pattern.match(text, timeout=TIMEOUT)
-        except TimeoutError:
-            return None
+        for number, anchors, pattern in candidates:
+            for anchor in anchors:
+                if anchor in head:
+                    match = pattern.match(text) if len(text) < 1000 else _bounded(pattern, text)
+                    if match is not None:
+                        return number, match
+                    break
+        return None
 
-    def _starting(self, start: str) -> "Candidates | None":
-        """One pattern of the formats that may begin so, and their anchors; None when none may."""
-        rules = tuple(n for n, pattern in enumerate(self._alone) if pattern.match(start, partial=True) is not None)
-        if rules not in self._by_rules:
-            alternatives = "|".join(f"(?:{_own_names(self._rules[n].pattern, n)})(?P<f{n}_>)" for n in rules)
-            anchors = dict.fromkeys(anchor for n in rules for anchor in texts(self._rules[n].anchor) or [""])
-            self._by_rules[rules] = regex.compile(alternatives, regex.VERBOSE | regex.VERSION1), tuple(anchors)
+    def _starting(self, start: str) -> list[Candidate]:
+        """The formats that may begin so."""
         if len(self._by_start) >= _REMEMBERED:
             self._by_start.clear()
-        self._by_start[start] = self._by_rules[rules]
-        return self._by_start[start]
+        found = [one for one in self._formats if one[2].match(start, partial=True) is not None]
+        return self._by_start.setdefault(start, found)
 
 
-def _own_names(pattern: str, number: int) -> str:
-    """The pattern with its groups under names of its own, so that patterns can stand in one."""
-    return pattern.replace("(?P<", f"(?P<f{number}_")
+def _bounded(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
+    """A match under the time limit, which costs more than most matches."""
+    try:
+        return pattern.match(text, timeout=TIMEOUT)
+    except TimeoutError:
+        return None
 
 
 @lru_cache(maxsize=8)

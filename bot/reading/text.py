@@ -17,7 +17,8 @@ ANSI = re.compile(
 ESCAPES = ("\x1b", "\x9b", "^[", "\\x1", "\\033", "\\33", "\\e", "#033", "\\u001", "␛")
 """How the escape character may stand in a text."""
 _PLAIN_ANSI = re.compile(r"\x1b\[[0-9;?]{0,30}[A-Za-z]")
-_LOST_ESC = re.compile(r"(?<![\w\[])\[(?:\d{1,3};){0,8}\d{1,3}m|(?<=[\w\])>:.%|])\[(?:0;0|0?1;3\d|0;3\d|0|3\d|1)m")
+_LOST_ESC = re.compile(r"\[(?:(?<![\w\[]\[)(?:\d{1,3};){0,8}\d{1,3}|(?<=[\w\])>:.%|]\[)(?:0;0|0?1;3\d|0;3\d|0|3\d|1))m")
+"""What stands before the bracket is looked at behind it: a pattern that begins with plain text is found by that text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff\ud800-\udfff]")
 _LITERAL = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a", "'")
@@ -32,6 +33,9 @@ _SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,50
 _MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)")
 _DASHED = re.compile(r"(?<![\w-])[\u2013\u2014](?=[a-z][a-z-]{3,})")
 _MOJIBAKE = re.compile(r"[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u2122]{1,3}")
+_BOXED = ("│", "┃")
+_UNUSUAL = re.compile(f"[{''.join(map(chr, _LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(_BOXED)}]")
+"""Characters that are mended; a bar's blocks and Chinese are left alone."""
 
 
 class NotText(ValueError):
@@ -95,7 +99,7 @@ def clean(line: str) -> str:
         line = _SLACK_LINK.sub(lambda m: m[1] or m[2], line)
     if "](http" in line:
         line = _MARKDOWN_LINK.sub(r"\1", line)
-    if not line.isascii():
+    if not line.isascii() and _UNUSUAL.search(line):
         line = _DASHED.sub("--", _unboxed(_unmangled(line).translate(_LITERAL)))
     return line if line.isprintable() else _CONTROL.sub("", line)
 
@@ -112,9 +116,9 @@ def without_colours(line: str) -> str:
 def _unboxed(line: str) -> str:
     """The line without the borders that a rich traceback draws."""
     stripped = line.strip()
-    if stripped[:1] in ("│", "┃"):
+    if stripped[:1] in _BOXED:
         line = stripped[1:].removeprefix(" ")
-    return line.rstrip()[:-1].rstrip() if line.rstrip()[-1:] in ("│", "┃") else line
+    return line.rstrip()[:-1].rstrip() if line.rstrip()[-1:] in _BOXED else line
 
 
 def _unmangled(line: str) -> str:

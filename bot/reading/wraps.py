@@ -67,9 +67,12 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
+    broken = wrap.broke(width, continuation)
+    half = _HALF.search(text[-600:]) if "File" in text or "r:" in text or "n:" in text else None  # Error: and Exception:
+    if not broken and half is None:
+        return None
     new = bool((_NEW_SIGNED if wrap.sure and not wrap.words else _NEW_RECORD).match(continuation))
-    half = _HALF.search(text[-600:])
-    if wrap.broke(width, continuation) and (not new or not text.strip()):
+    if broken and (not new or not text.strip()):
         return " " if wrap.words else ""
     if half is not None and half["tight"] is not None:
         return ""
