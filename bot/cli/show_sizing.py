@@ -98,13 +98,13 @@ def _terms(document: Document) -> Iterator[str]:
     estimated = [term for term in document["terms"] if "range" in term]
     if not estimated:
         return
-    yield f"\n{bold('Estimated')}, per rank (--other-bytes overrides; --json has each formula)"
+    yield f"\n{bold('Other consumption')}, per rank (--other-bytes overrides; --json has each formula)"
     rows = []
     for term in estimated:
         low, high = term["range"]
-        rows.append(
-            (term["name"], gib(term["bytes"]), f"{gib(low)} to {gib(high)}", "" if term["inside_budget"] else "on top of the budget")
-        )
+        basis = term["basis"].partition(" (")[0]  # `estimated`, or `measured D-0187`
+        beside = basis if term["inside_budget"] else f"{basis}, on top of the budget"
+        rows.append((term["name"], gib(term["bytes"]), f"{gib(low)} to {gib(high)}", beside))
     yield table(rows, right=(1,))
 
 

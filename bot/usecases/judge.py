@@ -8,6 +8,7 @@ from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.book import Rulebook
 from bot.usecases.as_json import diagnosis_document
+from bot.usecases.wording import some_named
 
 REFUTED = "same"
 WORKED = "fixed"
@@ -37,16 +38,10 @@ def failed_changes(precedents: Sequence[Mapping[str, Any]]) -> dict[tuple[str | 
     for one in precedents:
         ended.setdefault((one.get("remedy"), one.get("flag")), {}).setdefault(str(one.get("outcome")), []).append(str(one.get("id")))
     return {
-        change: f"did not help in {_named(how[REFUTED])}" + (f" and did in {_named(how[WORKED])}" if WORKED in how else "")
+        change: f"did not help in {some_named(how[REFUTED])}" + (f" and did in {some_named(how[WORKED])}" if WORKED in how else "")
         for change, how in ended.items()
         if len(how.get(REFUTED, ())) > len(how.get(WORKED, ()))
     }
-
-
-def _named(ids: Sequence[str]) -> str:
-    """The nearest three by name, the others by number."""
-    more = len(ids) - 3
-    return ", ".join(ids[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def moved_at(contributions: Sequence[Contribution]) -> int:

@@ -9,6 +9,7 @@ from bot.domain.size import MIB
 from bot.rulebook.planning import UnknownVersion, holds, release
 from bot.usecases.size_estimates import Measured, figures_of
 from bot.usecases.size_question import Asked
+from bot.usecases.wording import some_named
 
 Row = Mapping[str, Any]
 _AGAIN = (0.1, 128 * MIB)  # how far a second start of the same command lies from a single one: a share, and at least so much
@@ -52,9 +53,9 @@ def _term(name: str, rows: Sequence[Row], value: Callable[[Row], int | None], in
     if not seen:
         return
     low, high, middle = min(v for _, v in seen), max(v for _, v in seen), round(median(v for _, v in seen))
-    room = max(round(_AGAIN[0] * middle), _AGAIN[1]) if len({incident for incident, _ in seen}) == 1 else 0
-    incidents = ", ".join(dict.fromkeys(incident for incident, _ in seen))
-    yield Estimate(name, max(0, low - room), middle, high + room, f"measured {incidents}", inside)
+    incidents = list(dict.fromkeys(incident for incident, _ in seen))
+    room = max(round(_AGAIN[0] * middle), _AGAIN[1]) if len(incidents) == 1 else 0
+    yield Estimate(name, max(0, low - room), middle, high + room, f"measured {some_named(incidents)}", inside)
 
 
 def _activations(row: Row, asked: Asked, charged: bool) -> int | None:

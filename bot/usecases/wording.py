@@ -87,6 +87,12 @@ def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
     return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."
 
 
+def some_named(ids: Sequence[str]) -> str:
+    """The first three by name, the others by number: `D-0004, D-0009`, `D-0004, D-0009, D-0012 and 5 more`."""
+    more = len(ids) - 3
+    return ", ".join(ids[:3]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def incidents(count: int) -> str:
     """`1 incident`, `1,200 incidents`."""
     return f"{count:,} incident{'' if count == 1 else 's'}"

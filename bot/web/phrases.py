@@ -1,6 +1,12 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
 
+import re
+
+from markupsafe import Markup, escape
+
 from bot.usecases.wording import in_few_words, in_words
+
+_ID = re.compile(r"\bD-\d{4,}\b")
 
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
@@ -92,3 +98,8 @@ def change(of: object, deployment: object = None) -> str:
 def few(of: object) -> str:
     """One change, or a row that names one, in a few words for a table."""
     return in_few_words(of) if isinstance(of, dict) else ""
+
+
+def linked(text: str) -> Markup:
+    """A sentence with each incident that it names as a link to it."""
+    return Markup(_ID.sub(r'<a href="/d/\g<0>">\g<0></a>', str(escape(text))))  # escaped before

@@ -34,7 +34,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "change", "few"):
+    for name in ("phase", "phase_during", "change", "few", "linked"):
         env.filters[name] = getattr(phrases, name)
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "span", "alike", "lines"):
         env.filters[name] = getattr(figures, name)

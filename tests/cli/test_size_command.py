@@ -273,6 +273,10 @@ def test_terms_that_this_machine_measured_stand_in_for_estimates(capsys: pytest.
     asyncio.run(keep_a_start(f"sqlite+aiosqlite:///{place}"))
     first = answered(capsys, *asked)["terms"][0]
     assert (first["name"], first["bytes"], first["basis"]) == ("activations", 3 * 2**30, "measured D-0001")
+    assert run(["size", *asked]) == 0
+    (shown,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  activations")]
+    assert shown.split()[:3] == ["activations", "3.00", "GiB"]
+    assert shown.endswith("measured D-0001")
 
 
 async def keep_a_start(url: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.web.figures import alike, exactly, figure, gib, gigabytes, span
-from bot.web.phrases import change
+from bot.web.phrases import change, linked
 
 
 def test_what_is_missing_reads_as_nothing() -> None:
@@ -68,3 +68,8 @@ def test_a_rank_without_a_number_goes_by_its_label() -> None:
         "rank 0",
     ]
     assert [name for name, _ in alike([{"rank": None, "label": "", "a": 1}])] == ["the engine"]
+
+
+def test_incidents_named_in_a_sentence_are_links_and_nothing_else_is_markup() -> None:
+    assert linked("<b> did not help in D-0004") == '&lt;b&gt; did not help in <a href="/d/D-0004">D-0004</a>'
+    assert linked("AD-0004, D-12 and D-0004x") == "AD-0004, D-12 and D-0004x"
