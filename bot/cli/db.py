@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from bot.cli.terminal import put
 from bot.settings import Settings
@@ -22,7 +22,7 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     for name, help_text in (("export", "every incident to a file"), ("import", "incidents from a file")):
         verb = verbs.add_parser(name, help=help_text)
         verb.add_argument("file", help="a file, or - for the standard stream")
-        verb.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+        verb.add_argument("--format", choices=("jsonl", "csv"), help="else csv for a file that ends in .csv, and jsonl for any other")
     verbs.add_parser("copy", help="everything into another, empty database").add_argument(
         "url", help="postgresql+asyncpg://… or sqlite+aiosqlite:///…"
     )
@@ -57,8 +57,21 @@ def _stream(options: argparse.Namespace) -> Iterator[TextIO]:
     path = Path(options.file)
     if options.verb == "import" and not path.is_file():
         raise Unusable(f"{path}: there is no such file.")
-    with path.open("r" if options.verb == "import" else "w", encoding="utf-8", newline="") as stream:
-        yield stream
+    if options.verb == "import":
+        with path.open(encoding="utf-8", newline="") as stream:
+            yield stream
+        return
+    part = path.with_name(f"{path.name}.part")  # an older export stays whole until this one is
+    try:
+        with part.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+        part.replace(path)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise Unusable(f"{path} cannot be written ({error.strerror}). Give a file in a folder that there is.") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 async def _done(options: argparse.Namespace, settings: Settings, stream: TextIO) -> Reply:
@@ -77,14 +90,21 @@ async def _with_desk(options: argparse.Namespace, settings: Settings, stream: Te
     from bot.usecases.export import export, take_in
     from bot.usecases.forget import purge
 
+    form: Literal["jsonl", "csv"] = (
+        "csv" if options.verb in ("export", "import") and (options.format or options.file).endswith("csv") else "jsonl"
+    )
     async with opened_desk(settings) as desk:
         if options.verb == "purge":
             return await purge(desk)
         if options.verb == "copy":
             return await copy(desk, options.url)
         if options.verb == "export":
-            return await export(desk, stream, options.format)
+            return await export(desk, stream, _form(options))
         if options.verb == "import":
-            return await take_in(desk, stream, options.format)
+            return await take_in(desk, stream, _form(options))
         state = await desk.store.state() if desk.store is not None else {}
         return Reply("notice", {"schema": "oombot.notice/1", "says": f"The database is up to date ({state.get('schema', '')})."})
+
+
+def _form(options: argparse.Namespace) -> Literal["jsonl", "csv"]:
+    return "csv" if (options.format or options.file).endswith("csv") else "jsonl"

@@ -132,6 +132,25 @@ def test_doctor_names_rulebook_database_and_slack(oombot: Oombot, monkeypatch: p
     assert checks["slack"]["ok"] is None
 
 
+def test_an_export_is_csv_where_its_file_says_so_and_one_that_fails_leaves_the_older_one(
+    oombot: Oombot, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oombot("diagnose", str(log))
+    table, lines = tmp_path / "all.csv", tmp_path / "all.jsonl"
+    assert oombot("db", "export", str(table))[0] == 0
+    assert table.read_text().startswith("table,id,key,")
+    assert oombot("db", "export", str(lines))[0] == 0
+    kept = lines.read_text()
+    assert json.loads(kept.splitlines()[0])["id"] == "D-0001"
+    assert "1 was there already" in oombot("db", "import", str(table))[1]
+    (tmp_path / "broken.db").write_text("no database, but long enough to look like one" * 40)
+    monkeypatch.setenv("OOMBOT_DATABASE_URL", f"sqlite+aiosqlite:///{tmp_path / 'broken.db'}")
+    assert oombot("db", "export", str(lines))[0] != 0
+    assert lines.read_text() == kept
+    status, _, err = oombot("db", "export", str(tmp_path / "nowhere" / "all.csv"))
+    assert (status, "nowhere/all.csv cannot be written (No such file or directory). Give a file" in err) == (2, True)
+
+
 def test_export_and_import_carry_the_history_over(oombot: Oombot, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     oombot("diagnose", str(log))
     oombot("outcome", "1", "fixed")
