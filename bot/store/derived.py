@@ -16,6 +16,7 @@ FIGURES = (
 )  # fmt: skip
 
 _SIZE = re.compile(r"\d+(\.\d+)?[bmt]|a\d+(\.\d+)?b|\d+x\d+(\.\d+)?b|e\d+", re.IGNORECASE)
+_HUB_CACHE = re.compile(r"(?:^|/)models--[^/]+?--([^/]+)")
 _MOST_BIGINT = 2**63 - 1
 _MOST_INT = 2**31 - 1
 
@@ -28,7 +29,7 @@ def family_of(model: str | None) -> str | None:
     if not model:
         return None
     kept: list[str] = []
-    for word in re.split(r"[-_ ]+", model.rstrip("/").rsplit("/", 1)[-1]):
+    for word in re.split(r"[-_ ]+", _own_name(model)):
         if _SIZE.fullmatch(word):
             break
         kept.append(word.lower())
@@ -37,7 +38,13 @@ def family_of(model: str | None) -> str | None:
 
 def model_key(model: str | None) -> str | None:
     """A model by its own name, small letters, whatever folder or owner stands before it."""
-    return model.rstrip("/").rsplit("/", 1)[-1].lower() if model else None
+    return _own_name(model).lower() if model else None
+
+
+def _own_name(model: str) -> str:
+    """Without the owner or folders before it; `…/models--Qwen--Qwen3-8B/snapshots/1a2b` is how the hub's cache writes Qwen/Qwen3-8B."""
+    cached = _HUB_CACHE.search(model)
+    return cached[1] if cached else model.rstrip("/").rsplit("/", 1)[-1]
 
 
 def columns(document: Mapping[str, Any]) -> dict[str, Any]:

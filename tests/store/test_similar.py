@@ -97,6 +97,12 @@ async def test_measured_terms_come_with_their_incident_the_closest_first(store: 
     assert await store.measured(Asker(), "Qwen/Qwen3-235B-A22B", "A100-80GB") == []
 
 
+async def test_measured_terms_of_a_model_out_of_the_hubs_cache_are_those_of_its_name(store: Store) -> None:
+    place = "/cache/hub/models--Qwen--Qwen3-235B-A22B/snapshots/bb46c15ee4bb"
+    await store.append(T1, [paste()], document(deployment=document()["deployment"] | {"model": place}))
+    assert len(await store.measured(Asker(), "Qwen/Qwen3-235B-A22B")) == len(await store.measured(Asker(), place)) > 0
+
+
 async def test_a_new_judgement_replaces_the_measured_terms(store: Store) -> None:
     await store.append(T1, [paste()], document())
     await store.judge("T1", "1", document(budgets=[]))
@@ -111,6 +117,8 @@ async def test_a_new_judgement_replaces_the_measured_terms(store: Store) -> None
         ("mistralai/Mixtral-8x7B-v0.1", "mixtral"),
         ("/models/deepseek-v3/", "deepseek-v3"),
         ("openai/gpt-oss-120b", "gpt-oss"),
+        ("/root/.cache/huggingface/hub/models--Qwen--Qwen2.5-7B-Instruct/snapshots/bb46c15ee4bb56c5b63245ef50fd7637234d6f75", "qwen2.5"),
+        ("/models--Qwen--Qwen1.5-7B-Chat", "qwen1.5"),
         ("70B", None),
         (None, None),
     ],
