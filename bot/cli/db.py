@@ -90,9 +90,6 @@ async def _with_desk(options: argparse.Namespace, settings: Settings, stream: Te
     from bot.usecases.export import export, take_in
     from bot.usecases.forget import purge
 
-    form: Literal["jsonl", "csv"] = (
-        "csv" if options.verb in ("export", "import") and (options.format or options.file).endswith("csv") else "jsonl"
-    )
     async with opened_desk(settings) as desk:
         if options.verb == "purge":
             return await purge(desk)
