@@ -28,13 +28,18 @@ def place_of(body: Mapping[str, Any]) -> Place:
     return Place(body["channel"], body.get("thread_ts") or body.get("ts"))
 
 
-async def diagnose(room: Room, job: Job, place: Place, gathered: Gathered, *, remark: str | None = None) -> str | None:
-    """Judges everything said so far in the thread and shows it in its one message. Its id; None when there was nothing to read."""
+async def diagnose(
+    room: Room, job: Job, place: Place, gathered: Gathered, *, remark: str | None = None, known: Incident | None = None
+) -> str | None:
+    """Judges everything said so far in the thread and shows it in its one message. Its id; None when there was nothing to read.
+
+    `known`: the thread's incident, where the caller has just loaded it.
+    """
     body = job.body
     await _whisper_refusals(room, job, place, gathered)
     if not gathered.contributions:
         return None
-    known = await incident_of(room, job, place)
+    known = known or await incident_of(room, job, place)
     fresh = _unheard(gathered.contributions, known.contributions if known else ())
     private = await room.visibility.is_private(job.who, place.channel, body.get("channel_type"))
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
@@ -85,8 +90,7 @@ def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str |
 
 async def incident_of(room: Room, job: Job, place: Place) -> Incident | None:
     """The newest incident of a thread."""
-    found = await room.store.by_thread(job.who.team, place.channel, place.thread or "")
-    return None if found is None else await room.store.load(job.who.team, found)
+    return await room.store.in_thread(job.who.team, place.channel, place.thread or "")
 
 
 async def eyes_on(room: Room, job: Job) -> None:

@@ -181,6 +181,12 @@ def by_thread(connection: Connection, team: str, channel: str, thread: str) -> s
     return None if number is None else label(number)
 
 
+def in_thread(connection: Connection, team: str, channel: str, thread: str) -> Incident | None:
+    """The same, whole."""
+    found = by_thread(connection, team, channel, thread)
+    return None if found is None else load(connection, team, found)
+
+
 def _newest(connection: Connection, key: int) -> dict[str, Any]:
     query = select(diagnoses.c.document).where(diagnoses.c.incident == key).order_by(diagnoses.c.number.desc()).limit(1)
     document = connection.execute(query).scalar()

@@ -74,6 +74,10 @@ class Store:
         """The id of the newest incident of a thread."""
         return await self._read(incidents.by_thread, team, channel, thread)
 
+    async def in_thread(self, team: str, channel: str, thread: str) -> Incident | None:
+        """The newest incident of a thread, whole."""
+        return await self._read(incidents.in_thread, team, channel, thread)
+
     async def record_outcome(
         self,
         team: str,

@@ -23,14 +23,14 @@ async def postgres_database(template: str = "template1") -> AsyncIterator[str]:
     if not server:
         pytest.skip("OOMBOT_TEST_POSTGRES is not set")
     name = f"test_{secrets.token_hex(6)}"
-    await _run(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    await run_sql(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
     finally:
-        await _run(server, f"DROP DATABASE {name} WITH (FORCE)")
+        await run_sql(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def _run(server: str, statement: str) -> None:
+async def run_sql(server: str, statement: str) -> None:
     engine = create_async_engine(server, isolation_level="AUTOCOMMIT")
     async with engine.connect() as connection:
         await connection.execute(text(statement))
@@ -50,10 +50,10 @@ def migrated_postgres() -> Iterator[str | None]:
         yield None
         return
     name = f"template_{secrets.token_hex(6)}"
-    asyncio.run(_run(server, f"CREATE DATABASE {name}"))
+    asyncio.run(run_sql(server, f"CREATE DATABASE {name}"))
     asyncio.run(_migrate(make_url(server).set(database=name).render_as_string(hide_password=False)))
     yield name
-    asyncio.run(_run(server, f"DROP DATABASE {name} WITH (FORCE)"))
+    asyncio.run(run_sql(server, f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,10 @@ from asyncio.subprocess import Process
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from bot.store.store import open_store
+from tests.store.conftest import postgres_database, run_sql
 
 DELIVERIES = int(os.environ.get("OOMBOT_TEST_DELIVERIES", "200"))  # 1000 on a machine that has nothing else to do
 THREADS = 20
@@ -41,3 +44,18 @@ async def test_a_replica_that_is_killed_loses_nothing_and_the_order_holds(url: s
         assert keys == sorted(keys)
     assert (await store.backlog())["waiting"] == 0
     await store.close()
+
+
+@pytest.mark.postgres
+async def test_connections_that_the_server_has_closed_are_replaced_unnoticed(migrated_postgres: str) -> None:
+    async with postgres_database(migrated_postgres) as url:
+        store = await open_store(url)
+        try:
+            await asyncio.gather(*(store.backlog() for _ in range(8)))
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            await run_sql(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+            await asyncio.sleep(0.1)  # the news travels
+            assert (await asyncio.gather(*(store.backlog() for _ in range(8))))[7]["waiting"] == 0
+            assert await store.deliver("T1", "C1", "171.1", "k1", "message", b"{}")
+        finally:
+            await store.close()

@@ -24,13 +24,15 @@ async def _read(room: Room, job: Job) -> bool:
     body = job.body
     place = place_of(body)
     if body.get("thread_ts"):
-        if await follow_up(room, job, place, insist=True):
+        incident = await incident_of(room, job, place)
+        if incident is not None and await follow_up(room, job, place, incident, insist=True):
             return True
     elif body["files"] or is_evidence(body["text"]):
         pass
     elif (latest := await room.store.reply_of(job.who.team, place.channel, "", LATEST)) is not None:
         earlier = Place(place.channel, latest.ts)
-        if await incident_of(room, job, earlier) is not None and await follow_up(room, job, earlier):
+        incident = await incident_of(room, job, earlier)
+        if incident is not None and await follow_up(room, job, earlier, incident):
             return True
     if not body["files"] and not is_evidence(body["text"]) and not tells_facts(body["text"]):
         return False

@@ -2,7 +2,7 @@
 
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.conversation import diagnose, place_of
+from bot.slack.conversation import diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
@@ -28,7 +28,8 @@ async def work(room: Room, job: Job) -> None:
 async def _read(room: Room, job: Job) -> bool:
     body = job.body
     place = place_of(body)
-    if await follow_up(room, job, place):
+    incident = await incident_of(room, job, place)
+    if incident is not None and await follow_up(room, job, place, incident):
         return True
     in_thread = bool(body.get("thread_ts")) and body["thread_ts"] != body["ts"]
     own = is_evidence(body["text"]) or tells_facts(body["text"])

@@ -5,7 +5,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Origin
-from bot.slack.conversation import diagnose, place_of
+from bot.slack.conversation import diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import UnsureError
 from bot.slack.render.diagnosis import diagnosis_message
@@ -55,8 +55,7 @@ async def work(room: Room, job: Job) -> None:
 async def _alone(room: Room, job: Job, contributions: Any) -> str:
     """For a channel that the bot is not in: shown to the asker, kept as private."""
     place = place_of(job.body)
-    known = await room.store.by_thread(job.who.team, place.channel, place.thread or "")
-    kept = await room.store.load(job.who.team, known) if known else None
+    kept = await incident_of(room, job, place)
     if kept is None:
         try:
             origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private=True)

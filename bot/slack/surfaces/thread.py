@@ -19,20 +19,18 @@ def takes(arrival: Arrival) -> bool:
 async def work(room: Room, job: Job) -> None:
     """Judges again with what was added."""
     place = place_of(job.body)
-    if await incident_of(room, job, place) is None or not adds(await _asked(room, job, place), job):
+    incident = await incident_of(room, job, place)
+    if incident is None or not adds(_questions(incident), job):
         return
     await eyes_on(room, job)
     try:
-        await follow_up(room, job, place)
+        await follow_up(room, job, place, incident)
     finally:
         await eyes_off(room, job)
 
 
-async def follow_up(room: Room, job: Job, place: Place, *, insist: bool = False) -> bool:
-    """Adds this message to the thread's incident. False when there is none, or it adds nothing. `insist`: it was said to the bot."""
-    incident = await incident_of(room, job, place)
-    if incident is None:
-        return False
+async def follow_up(room: Room, job: Job, place: Place, incident: Incident, *, insist: bool = False) -> bool:
+    """Adds this message to the thread's incident. False when it adds nothing. `insist`: it was said to the bot."""
     body = job.body
     asked = _questions(incident)
     said = answers(body["text"], asked) if not body["files"] else []
@@ -46,13 +44,8 @@ async def follow_up(room: Room, job: Job, place: Place, *, insist: bool = False)
         return False
     if not gathered.contributions and not gathered.refusals:
         return False
-    await diagnose(room, job, place, gathered, remark=f"Updated with {_what(said, bool(body['files']))}")
+    await diagnose(room, job, place, gathered, remark=f"Updated with {_what(said, bool(body['files']))}", known=incident)
     return True
-
-
-async def _asked(room: Room, job: Job, place: Place) -> list[str]:
-    incident = await incident_of(room, job, place)
-    return [] if incident is None else _questions(incident)
 
 
 def _questions(incident: Incident) -> list[str]:
