@@ -37,7 +37,8 @@ _FIGURES = {
     "private": "private_pool_bytes",
 }
 _EXCEPTION_LIKE = re.compile(
-    r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|(?:CUDA|HIP|XPU) (?:error: )?out of memory)"
+    r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
+    r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
 _WORKER_FILES = (
     "gpu_worker.py",
@@ -78,7 +79,7 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
         return 3
     if "nccl" in fact.kinds or fact.id in ("host.exit-9", "torch.allocator-warning"):
         return 2
-    if fact.id == "torch.oom-bare" and not _EXCEPTION_LIKE.match(fact.text):
+    if fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text):
         return 1
     return 0
 
@@ -127,7 +128,8 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
         return replace(rank, gpu_index=gpu) if isinstance(gpu, int) else rank
     died = next((f for f in evidence.facts if "process-died" in f.kinds and "rank" in f.fields), None)
     if fact is None and died is not None:
-        return Rank(number=int(died.fields["rank"]), label=f"VllmWorker-{died.fields['rank']}", basis="message")
+        worker = f"VllmWorker-{died.fields['rank']}" if died.id.startswith("vllm.") else f"rank {died.fields['rank']}"
+        return Rank(number=int(died.fields["rank"]), label=worker, basis="message")
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
         return _alone(speaker, None) if _only_worker(evidence, speaker, fact) and grid.world == 1 else None
     return _by_device(evidence, speaker, fact, grid, gpu)

@@ -46,6 +46,8 @@ def _device_failure(scene: Scene) -> bool:
     """Did an allocation or a check really fail, and not for want of a sane allocator?"""
     fact = scene.error_fact
     broken_state = scene.has("free-far-above-tried") and scene.has("allocator-state")
+    if scene.has("shm"):
+        return True  # a full /dev/shm is memory, though the system calls it a device
     return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and not broken_state
 
 

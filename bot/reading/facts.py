@@ -197,7 +197,7 @@ def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> di
     best: dict[str, Any] | None = None
     for text in _readings(rule, line, following):
         match = _search(rule.pattern, text)
-        if match is None:
+        if match is None or match.start() > len(line.text):  # what begins in the next line is that line's
             continue
         fields = _parsed(rule, groups(match), text)
         if fields is None:
