@@ -12,10 +12,13 @@ from bot.domain.tensors import Experts, Linear, ModelTensors, TensorGrid
 
 @dataclass(frozen=True, slots=True)
 class RankWeights:
-    """One rank of one replica, in bytes. `peak` is what loading needs at its worst, never less than `resident`."""
+    """One rank of one replica, in bytes. `peak` is what loading needs at its worst, never less than `resident`; `layers` is what of
+    `resident` stands in the layers.
+    """
 
     resident: int
     peak: int
+    layers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,12 @@ def weights_per_rank(
 
 def loading(scale: Scale, full: Scale | None, stage: int, layers: range, rank: int) -> RankWeights:
     """One rank's bytes, and its peak: for an online-quantized model one layer at full width more, or all layers and one converted."""
-    resident = scale.rank(stage, layers, rank)
+    resident, inside = scale.rank(stage, layers, rank), sum(scale.layer(i, rank) for i in layers)
     if full is None:
-        return RankWeights(resident, resident)
+        return RankWeights(resident, resident, inside)
     if scale.quantization.online == "layer":
-        return RankWeights(resident, resident + max((full.layer(i, rank) for i in layers), default=0))
-    return RankWeights(resident, full.rank(stage, layers, rank) + max((scale.layer(i, rank) for i in layers), default=0))
+        return RankWeights(resident, resident + max((full.layer(i, rank) for i in layers), default=0), inside)
+    return RankWeights(resident, full.rank(stage, layers, rank) + max((scale.layer(i, rank) for i in layers), default=0), inside)
 
 
 def _peaks(quantization: Quantization, ranks: Sequence[RankWeights]) -> Sequence[str]:

@@ -64,6 +64,9 @@ OPTIONS: Mapping[str, str] = {
     # drafts
     "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied | dealt, norms = beside a layer's own, name }",
     "draft": "a model that only drafts: eagle, eagle3, dflash or medusa, and what that means for its ends",
+    # adapters
+    "adapters_on_tables": "embedding and output table take LoRA adapters: none, embedding or both",
+    "adapters_on_experts": "experts take them",
     # ends
     "tied": "the output table is the embedding where the config does not say",
     "headless": "there is no output table: the model embeds or classifies",

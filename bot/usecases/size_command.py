@@ -12,7 +12,8 @@ SAID = (
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "enable_expert_parallel",
     "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "kv_cache_memory_bytes",
     "block_size", "quantization", "dtype", "num_gpu_blocks_override", "mamba_ssm_cache_dtype", "mm_encoder_tp_mode",
-    "enable_prefix_caching", "enable_chunked_prefill", "disable_hybrid_kv_cache_manager",
+    "enable_prefix_caching", "enable_chunked_prefill", "disable_hybrid_kv_cache_manager", "enable_lora", "max_loras", "max_lora_rank",
+    "max_cpu_loras", "lora_dtype", "fully_sharded_loras", "cpu_offload_gb", "kv_offloading_size", "swap_space",
 )  # fmt: skip
 """Engine arguments that a command repeats, in this order."""
 

@@ -27,8 +27,7 @@ MOST_RANKS = 4096
 """More than any deployment has; a larger number is a slip, and a plan for each of its ranks would fill the memory."""
 
 NOT_COUNTED: Mapping[str, str] = {
-    "enable_lora": "slots for adapters come on top of the weights",
-    "cpu_offload_gb": "that much of the weights stays in the host's memory",
+    "offload_group_size": "layers that are fetched from the host's memory in turn",
 }
 """Engine arguments that change what fits, and that the plan does not know."""
 SWITCHES = tuple(argument.name for argument in ARGUMENTS if argument.kind == "switch")

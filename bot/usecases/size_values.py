@@ -45,6 +45,15 @@ def held_bytes(question: Mapping[str, Any], name: str, least: int = 0) -> int | 
     return value
 
 
+def amount(question: Mapping[str, Any], name: str) -> float | None:
+    """A figure of 0 or more, such as GiB, None when it is not given."""
+    value = question.get(name)
+    figure = None if value is None else _figure(name, value)
+    if figure is not None and figure < 0:
+        raise Refused(f"{name} is {value!r}; it must be at least 0", by="engine")
+    return figure
+
+
 def named(question: Mapping[str, Any], name: str, choices: Sequence[str]) -> str | None:
     """One of the names that the engine takes, None when none is given."""
     value = question.get(name)

@@ -1,6 +1,7 @@
 """Weights per rank: what the question gives, else what config.json implies."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from bot.budget.weights import Weights
@@ -9,6 +10,7 @@ from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.quantization_config import UnknownQuantization
 from bot.reading.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
+from bot.usecases.size_adapters import Change, adapters, offloaded
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
 from bot.usecases.weigh import weigh, weigh_draft
@@ -43,7 +45,14 @@ def weights_of(asked: Asked) -> Held:
     except (UnknownWeights, MissingField, UnknownQuantization) as error:
         return Held(None, (f"{UNKNOWN}{error}",))
     held = Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
-    return _with_draft(asked, held)
+    changes = (adapters(asked, _grid(asked)), offloaded(asked, tuple(rank.layers for rank in weights.ranks)))
+    return _with_draft(asked, reduce(_changed, changes, held))
+
+
+def _changed(held: Held, change: Change) -> Held:
+    parts = (held.bytes or (), held.loading or ())
+    resident, loading = ([a + b for a, b in zip(one, change.bytes, strict=True)] for one in parts)
+    return Held(resident, (*held.assumed, *change.said), loading)
 
 
 def _with_given(asked: Asked) -> tuple[str, ...]:

@@ -64,10 +64,68 @@ class _Reader:
 def read_words(rules: SizingRules, text: str) -> Words:
     """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
     reader = _Reader(rules.gpus, load_model_names(), _LEAD.sub("", " ".join(text.split())))
-    for step in (_flags, _hub_ids, _named_models, _cards, _pairs, _kv_types, _amounts, _bare_words, _leftovers):
+    for step in (
+        _tables,
+        _flags,
+        _drafts,
+        _adapters,
+        _hub_ids,
+        _named_models,
+        _cards,
+        _pairs,
+        _kv_types,
+        _amounts,
+        _bare_words,
+        _leftovers,
+    ):
         step(reader)
     _spread(reader)
     return Words(reader.question, tuple(reader.corrections))
+
+
+def _tables(reader: _Reader) -> None:
+    """--speculative-config '{"method": …}', quoted or not."""
+    for match in list(
+        re.finditer(r"--speculative[-_]config[= ]+(['\"]?)(\{[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,5}\})\1", reader.rest)
+    ):
+        reader.blank(match.start(), match.end())
+        _put(reader, BY_NAME["speculative_config"], match[2])
+
+
+_DRAFTED = 3
+"""Tokens drafted at once where the words do not say; what model cards of EAGLE heads start with."""
+
+
+def _drafts(reader: _Reader) -> None:
+    """mtp 1, eagle3, ngram 4, draft llama-3.2-1b 5."""
+    for match in reader.take(r"(?P<method>mtp|eagle-?3?|ngram|dflash|medusa)(?:[ =:-]?(?P<tokens>\d{1,2})(?: tokens?)?)?"):
+        method = match["method"].lower().replace("-", "")
+        _draft(reader, {"method": method}, match["tokens"] or ("1" if method == "mtp" else None), method)
+    for match in reader.take(r"draft(?:ed by| model)?[ =:]+(?P<model>[A-Za-z][\w./-]*\w)(?: (?P<tokens>\d{1,2})(?: tokens?)?(?![.\w]))?"):
+        _draft(reader, {"method": "draft_model", "model": match["model"]}, match["tokens"], match["model"])
+
+
+def _draft(reader: _Reader, told: dict[str, Any], tokens: str | None, what: str) -> None:
+    if "speculative_config" in reader.question:
+        return
+    if tokens is None:
+        reader.corrections.append(f"{what!r} without a number: {_DRAFTED} tokens drafted at once are taken")
+    reader.put("speculative_config", {**told, "num_speculative_tokens": int(tokens or _DRAFTED)})
+
+
+def _adapters(reader: _Reader) -> None:
+    """lora rank 64, 4 loras, lora."""
+    for match in reader.take(
+        r"(?:(?P<slots>\d{1,3}) )?loras?(?:[ -]adapters?)?(?:[ ,]*(?:max[ -])?rank[ =:]*(?P<rank>\d{1,3}))?|lora[ =:]*(?P<short>\d{1,3})"
+    ):
+        reader.put("enable_lora", True)
+        for name, said in (("max_loras", match["slots"]), ("max_lora_rank", match["rank"] or match["short"])):
+            if said:
+                reader.put(name, int(said))
+    for match in reader.take(
+        r"(?:cpu[ -]?)?offload(?:ing)?[ =:]*(?P<after>\d+) ?g(?:i?b)?|(?P<before>\d+) ?g(?:i?b)? (?:cpu[ -]?)?offload(?:ed|ing)?"
+    ):
+        reader.put("cpu_offload_gb", float(match["after"] or match["before"]))
 
 
 def _flags(reader: _Reader) -> None:

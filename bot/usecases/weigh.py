@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bot.budget.adapters import Adapters, adapter_bytes
 from bot.budget.quantization import Quantization
 from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
@@ -87,6 +88,15 @@ def weigh_draft(
         raise MissingField(f"config.json of the draft has a field of the wrong kind ({type(error).__name__}: {error})") from error
 
 
+def weigh_adapters(
+    config: Mapping[str, Any], rules: WeightRules, grid: TensorGrid, *, engine_version: str, gpu: str, slots: int, rank: int, fully: bool
+) -> tuple[int, ...]:
+    """Bytes of the slots for LoRA adapters on every rank. Errors as for `weigh`."""
+    table = rules.table(config, text_part(config), engine_version, gpu)
+    tables, experts = table.get("adapters_on_tables", "none"), bool(table.get("adapters_on_experts", True))
+    return adapter_bytes(read_tensors(config, table), grid, Adapters(slots, rank, fully=fully, tables=tables, experts=experts))
+
+
 def _weighed(
     config: Mapping[str, Any],
     tables: WeightRules,
@@ -105,6 +115,8 @@ def _weighed(
         if not tensors or quantization:
             raise
         return weights_per_rank(named_tensors(config, tensors), Quantization("as stored"), grid)
+    if "draft" in table:
+        raise MissingField("this model only drafts for another: name that one, and this in --speculative-config")
     model = read_tensors(config, {**table, "towers": ()} if text_only else table, dtype)
     stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
     return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)

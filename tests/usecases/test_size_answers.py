@@ -373,9 +373,9 @@ def test_a_thousand_questions_take_less_than_three_seconds_of_processor_time() -
 
 
 def test_what_the_plan_does_not_know_is_said() -> None:
-    told = ask("llama-3.1-8b", gpu="H100", speculative_config={"model": "a/draft", "num_speculative_tokens": 3}, enable_lora=True)
+    told = ask("llama-3.1-8b", gpu="H100", speculative_config={"model": "a/draft", "num_speculative_tokens": 3}, offload_group_size=8)
     assert told["assumptions"][:2] == [
-        "enable_lora is not counted: slots for adapters come on top of the weights",
+        "offload_group_size is not counted: layers that are fetched from the host's memory in turn",
         "what drafts is not counted: speculative_config: config.json of the draft is not in the question (give `config` in it)",
     ]
-    assert not any("is not counted" in said for said in ask("llama-3.1-8b", gpu="H100", enable_lora=False)["assumptions"])
+    assert not any("is not counted" in said for said in ask("llama-3.1-8b", gpu="H100", offload_group_size=0)["assumptions"])

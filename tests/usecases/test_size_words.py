@@ -183,3 +183,38 @@ def test_a_broken_ending_is_reported_with_the_file(tmp_path) -> None:  # type: i
     (tmp_path / "model-names.toml").write_text(row + '[[stored]]\nendings = ["x"]\nsays = "X"\nconfig = \'{}\'\n')
     with pytest.raises(RulebookError, match=r"model-names.toml: \[\[stored\]\] \['x'\]: config names no quant_method"):
         load_model_names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("lora rank 64", {"enable_lora": True, "max_lora_rank": 64}),
+        ("4 loras rank 32", {"enable_lora": True, "max_loras": 4, "max_lora_rank": 32}),
+        ("mtp 2", {"speculative_config": {"method": "mtp", "num_speculative_tokens": 2}}),
+        ("mtp", {"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}}),
+        ("ngram 4", {"speculative_config": {"method": "ngram", "num_speculative_tokens": 4}}),
+        ("draft llama-3.2-1b 5", {"speculative_config": {"method": "draft_model", "model": "llama-3.2-1b", "num_speculative_tokens": 5}}),
+        ("cpu offload 40GB", {"cpu_offload_gb": 40.0}),
+    ],
+)
+def test_drafts_adapters_and_offloading_are_read_from_words(words: str, asked: dict[str, object]) -> None:
+    question, corrections = read_words(load_sizing(), f"llama-3.3-70b on 4xH100 {words}")
+    assert corrections == ()
+    assert asked.items() <= question.items()
+    assert question["gpu"] == "H100-80GB"
+
+
+def test_a_pasted_command_keeps_its_speculative_config_and_its_adapters() -> None:
+    line = (
+        'vllm serve meta-llama/Llama-3.3-70B-Instruct --speculative-config \'{"method": "eagle3", "model": "a/b", '
+        '"num_speculative_tokens": 3}\' --enable-lora --max-lora-rank 32 --cpu-offload-gb 10'
+    )
+    question, corrections = read_words(load_sizing(), line)
+    assert question["speculative_config"] == {"method": "eagle3", "model": "a/b", "num_speculative_tokens": 3}
+    assert (question["enable_lora"], question["max_lora_rank"], question["cpu_offload_gb"]) == (True, 32, 10.0)
+    assert corrections == ()
+
+
+def test_a_draft_without_a_number_is_said() -> None:
+    _, corrections = read_words(load_sizing(), "llama-3.1-8b on H100 eagle3")
+    assert corrections == ("'eagle3' without a number: 3 tokens drafted at once are taken",)
