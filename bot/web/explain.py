@@ -19,5 +19,5 @@ async def explain(request: web.Request) -> web.Response:
     try:
         reply = await door.asks.explain(door.desk, viewer_of(request), topic, incident)
     except Unusable as unknown:
-        raise Fault(404, f"There is no topic “{topic[:60]}”", str(unknown)) from unknown
+        raise Fault(404, "That cannot be explained", str(unknown)) from unknown
     return page(request, "explain.html", told=reply.document, incident=incident)

@@ -18,6 +18,10 @@ from bot.usecases.desk import Desk
 from tests.web import documents
 from tests.web.conftest import NOW, Browser, Serve, Shelf
 from tests.web.test_api import _fits
+from tests.web.test_sign_in import Slack, member, sign_in, slack
+from tests.web.test_sign_in import settings as behind_sign_in
+
+__all__ = ["slack"]
 
 LOG = (documents.EXAMPLES / "capture-on-one-of-eight.log").read_text()
 
@@ -170,3 +174,49 @@ async def test_metrics_count_what_waits(kept: Any, store: Store) -> None:
     await store.deliver("T1", "C1", "1.1", "key-1", "event", b"{}")
     text = await (await kept()).text("/metrics")
     assert 'oombot_deliveries{state="waiting"} 1.0' in text
+
+
+async def test_a_signed_in_person_meets_other_channels_nowhere(kept: Any, store: Store, slack: Slack) -> None:
+    seen = await keep(store, Origin("T1", channel="C-general"))
+    hidden = await keep(store, Origin("T1", channel="C-secret", private=True), deployment={"model": "secret/model", "gpu": "H100-80GB"})
+    elsewhere = await keep(store, Origin("T2", channel="C-general"))
+    browser = await kept(settings=behind_sign_in(slack), visible=member)
+    assert (await sign_in(browser, slack))[0] == 303
+    assert (seen, hidden, elsewhere) == ("D-0001", "D-0002", "D-0001")
+    token = await browser.token(f"/d/{seen}")
+    for path in (
+        f"/d/{hidden}",
+        f"/d/{hidden}/log/1",
+        f"/d/{hidden}/computed",
+        f"/api/v1/incidents/{hidden}",
+        "/explain/units?incident=D-0002",
+    ):
+        assert "secret/model" not in await browser.text(path, status=404)
+    for deed, given in (
+        ("outcome", {"result": "fixed"}),
+        ("undo", {}),
+        ("forget", {"sure": "yes"}),
+        ("answer", {"answer": "3"}),
+        ("evidence", {"paste": "x"}),
+    ):
+        async with browser.post(f"/d/{hidden}/{deed}", data={"token": token, **given}) as answer:
+            assert answer.status == 404, deed
+    for path in (
+        "/",
+        "/history",
+        "/history?q=secret",
+        "/history?model=secret",
+        "/history?q=D-0002",
+        "/stats",
+        "/api/v1/stats",
+        f"/d/{seen}",
+        "/api/v1/incidents",
+    ):
+        text = await browser.text(path)
+        assert "secret/model" not in text, path
+        assert 'href="/d/D-0002"' not in text, path
+    async with browser.get("/api/v1/stats") as answer:
+        assert (await answer.json())["incidents"] == 1
+    kept_still = await store.load("T1", hidden)
+    assert kept_still
+    assert (len(kept_still.contributions), kept_still.erased) == (1, False)
