@@ -1,15 +1,23 @@
-"""Synthetic incidents in any number: 2 KB of evidence each, values spread as teams have them, a few rare ones to look for."""
+"""Synthetic incidents in any number: 2 KB of evidence each, values spread as teams have them, a few rare ones to look for.
 
+Nine of ten are the team `local`'s.
+"""
+
+import os
 import random
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection
 
 from bot.domain.incident import Contribution, Origin
 from bot.store.rows import Batch
-from bot.store.store import Store
+from bot.store.store import open_store
 
+ROWS = int(os.environ.get("OOMBOT_BENCH_ROWS", "0"))
 PAGE = 2_000
 START = 1_700_000_000_000_000  # µs
 STEP = 60_000_000  # one incident a minute
@@ -75,14 +83,20 @@ _LINES = [
 ]  # fmt: skip
 
 
-def fill(store: Store, count: int) -> Any:
-    """A coroutine that writes `count` incidents, nine of ten for the team `local`."""
-
-    async def filled() -> None:
-        for start in range(0, count, PAGE):
-            await store._write(_page, start, min(PAGE, count - start))
-
-    return filled()
+async def full_database(kind: str, folder: Path) -> str:
+    """The URL of an SQLite file (OOMBOT_BENCH_FILE, else in `folder`) or of OOMBOT_TEST_POSTGRES, with at least ROWS incidents."""
+    if kind == "postgres":
+        url = os.environ.get("OOMBOT_TEST_POSTGRES") or pytest.skip("OOMBOT_TEST_POSTGRES is not set")
+    else:
+        url = f"sqlite+aiosqlite:///{os.environ.get('OOMBOT_BENCH_FILE') or folder / 'bench.db'}"
+    store = await open_store(url)
+    have, began = (await store.state())["incidents"], time.perf_counter()
+    for start in range(have, ROWS, PAGE):
+        await store._write(_page, start, min(PAGE, ROWS - start))
+    if have < ROWS:
+        print(f"\n{kind}: {ROWS - have:,} incidents written in {time.perf_counter() - began:.0f} s")
+    await store.close()
+    return url
 
 
 def _page(connection: Connection, start: int, size: int) -> None:

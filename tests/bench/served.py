@@ -56,7 +56,7 @@ async def serve(world: World, database: str) -> AsyncIterator[Served]:
             cwd=folder, env={"PATH": os.environ["PATH"], "HOME": str(folder), **given}, stdout=said, stderr=said,
         )  # fmt: skip
     try:
-        await _ready(f"http://127.0.0.1:{port}/readyz", process)
+        await ready(f"http://127.0.0.1:{port}/readyz", process)
         yield Served(process.pid, f"http://127.0.0.1:{port}", log, lag_file)
     finally:
         if process.returncode is None:
@@ -68,7 +68,8 @@ async def serve(world: World, database: str) -> AsyncIterator[Served]:
             await process.wait()
 
 
-async def _ready(url: str, process: asyncio.subprocess.Process) -> None:
+async def ready(url: str, process: asyncio.subprocess.Process) -> None:
+    """Waits until it can work."""
     end = time.monotonic() + 60
     async with aiohttp.ClientSession() as session:
         while True:

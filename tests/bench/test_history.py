@@ -1,6 +1,5 @@
 """The searches of the README over many incidents: 95th percentile of each, in milliseconds. OOMBOT_BENCH_ROWS says how many (1000000)."""
 
-import os
 import resource
 import time
 from collections.abc import AsyncIterator
@@ -13,9 +12,8 @@ from bot.store.numbers import moment
 from bot.store.query import parse
 from bot.store.store import Store, open_store
 from bot.usecases.desk import Viewer
-from tests.bench.filling import START, STEP, fill
+from tests.bench.filling import ROWS, START, STEP, full_database
 
-ROWS = int(os.environ.get("OOMBOT_BENCH_ROWS", "0"))
 ROUNDS = 20
 
 SEARCHES = (
@@ -48,15 +46,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.skipif(not ROWS, reason="set OOMBOT
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 async def full(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "postgres":
-        url = os.environ.get("OOMBOT_TEST_POSTGRES") or pytest.skip("OOMBOT_TEST_POSTGRES is not set")
-    else:
-        url = f"sqlite+aiosqlite:///{os.environ.get('OOMBOT_BENCH_FILE') or tmp_path / 'bench.db'}"
-    store = await open_store(url)
-    if (await store.state())["incidents"] < ROWS:
-        began = time.perf_counter()
-        await fill(store, ROWS)
-        print(f"\n{request.param}: {ROWS:,} incidents written in {time.perf_counter() - began:.0f} s")
+    store = await open_store(await full_database(request.param, tmp_path))
     yield store
     await store.close()
 
