@@ -89,16 +89,16 @@ def _stems(text: str) -> set[str]:
 
 
 def figures_of(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The figures of the rank that failed, or of the first that reported where nobody knows which."""
+    """The figures of the rank that failed; what it did not report, or where nobody knows which failed, of the first that did, by name."""
     budgets = document.get("budgets") or []
     failing = (document.get("rank") or {}).get("number")
-    budget = next((b for b in budgets if failing is not None and b["rank"] == failing), budgets[0] if budgets else None)
-    if budget is None:
-        return []
+    ordered = sorted(budgets, key=lambda budget: failing is None or budget["rank"] != failing)
     found = []
     for name in topic.numbers or list(_NAMES):
-        value = budget.get(name)
-        if value is not None:
+        budget = next((one for one in ordered if one.get(name) is not None), None)
+        if budget is not None:
+            value, line = budget[name], f"line {budget['lines'].get(name, '?')}"
+            where = line if budget is ordered[0] or not budget["label"] else f"{budget['label']}, {line}"
             shown = gib(value) if name.endswith("_bytes") else f"{value:,}"
-            found.append({"label": f"{_NAMES.get(name, name)} (line {budget['lines'].get(name, '?')})", "value": shown})
+            found.append({"label": f"{_NAMES.get(name, name)} ({where})", "value": shown})
     return found
