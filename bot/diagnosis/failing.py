@@ -177,7 +177,8 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     in_worker = any(any(w in f.path for w in _WORKER_FILES) for f in frames)
     if speaker.role == "engine-core":
         return worker_side or in_worker
-    if any(_ONE_PROCESS.search(f.path) for f in frames):
+    signed_by_core = any((line.file or "").endswith("core.py") for line in evidence.errors if line.speaker.key == speaker.key)
+    if any(_ONE_PROCESS.search(f.path) for f in frames) or (in_worker and signed_by_core):
         return True
     return (worker_side or in_worker) and grid.world == 1
 
