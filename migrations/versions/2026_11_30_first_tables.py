@@ -1,5 +1,7 @@
 """The first tables."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
@@ -10,7 +12,24 @@ branch_labels = None
 depends_on = None
 
 
+JUDGED = (
+    "engine", "error_kind", "family", "flag", "gpu_count", "gpu", "model", "outcome", "phase", "rank", "remedy", "tp", "verdict", "version",
+    "version_sort",
+)  # fmt: skip
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _scope() -> list[sa.Column[Any]]:
+    return [
+        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
+        sa.Column("team", sa.Text(), nullable=False),
+        sa.Column("channel", sa.Text(), server_default="", nullable=False),
+        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+    ]
+
+
+def _of_incident() -> list[sa.Column[Any]]:
+    return [sa.Column("incident", KEY, nullable=False), sa.Column("number", sa.Integer(), nullable=False), *_scope()]
 
 
 def upgrade() -> None:
@@ -25,10 +44,7 @@ def upgrade() -> None:
     op.create_table(
         "deliveries",
         sa.Column("key", KEY, nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_scope(),
         sa.Column("thread", sa.Text(), server_default="", nullable=False),
         sa.Column("dedup", sa.Text(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
@@ -65,10 +81,7 @@ def upgrade() -> None:
     op.create_table(
         "incidents",
         sa.Column("key", KEY, autoincrement=False, nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_scope(),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("thread", sa.Text(), server_default="", nullable=False),
         sa.Column("updated", sa.BigInteger(), nullable=False),
@@ -98,22 +111,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("team", "number", name=op.f("uq_incidents_team_number")),
     )
     op.create_index("ix_incidents_team_channel_thread", "incidents", ["team", "channel", "thread"], unique=False)
-    op.create_index("ix_incidents_team_engine_key", "incidents", ["team", "engine", "key"], unique=False)
-    op.create_index("ix_incidents_team_error_kind_key", "incidents", ["team", "error_kind", "key"], unique=False)
-    op.create_index("ix_incidents_team_family_key", "incidents", ["team", "family", "key"], unique=False)
-    op.create_index("ix_incidents_team_flag_key", "incidents", ["team", "flag", "key"], unique=False)
-    op.create_index("ix_incidents_team_gpu_count_key", "incidents", ["team", "gpu_count", "key"], unique=False)
-    op.create_index("ix_incidents_team_gpu_key", "incidents", ["team", "gpu", "key"], unique=False)
+    for name in JUDGED:
+        op.create_index(f"ix_incidents_team_{name}_key", "incidents", ["team", name, "key"], unique=False)
     op.create_index("ix_incidents_team_key", "incidents", ["team", "key"], unique=False)
-    op.create_index("ix_incidents_team_model_key", "incidents", ["team", "model", "key"], unique=False)
-    op.create_index("ix_incidents_team_outcome_key", "incidents", ["team", "outcome", "key"], unique=False)
-    op.create_index("ix_incidents_team_phase_key", "incidents", ["team", "phase", "key"], unique=False)
-    op.create_index("ix_incidents_team_rank_key", "incidents", ["team", "rank", "key"], unique=False)
-    op.create_index("ix_incidents_team_remedy_key", "incidents", ["team", "remedy", "key"], unique=False)
-    op.create_index("ix_incidents_team_tp_key", "incidents", ["team", "tp", "key"], unique=False)
-    op.create_index("ix_incidents_team_verdict_key", "incidents", ["team", "verdict", "key"], unique=False)
-    op.create_index("ix_incidents_team_version_key", "incidents", ["team", "version", "key"], unique=False)
-    op.create_index("ix_incidents_team_version_sort_key", "incidents", ["team", "version_sort", "key"], unique=False)
     op.create_table(
         "installs",
         sa.Column("enterprise", sa.Text(), nullable=False),
@@ -169,12 +169,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "contributions",
-        sa.Column("incident", KEY, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_of_incident(),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=True),
         sa.Column("author", sa.Text(), nullable=True),
@@ -191,12 +186,7 @@ def upgrade() -> None:
     op.create_index("ix_contributions_team_channel_message", "contributions", ["team", "channel", "message"], unique=False)
     op.create_table(
         "diagnoses",
-        sa.Column("incident", KEY, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_of_incident(),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("heard", sa.Integer(), nullable=False),
         sa.Column("rulebook", sa.Text(), nullable=True),
@@ -206,12 +196,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "figures",
-        sa.Column("incident", KEY, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_of_incident(),
         sa.Column("rank", sa.Integer(), nullable=True),
         sa.Column("label", sa.Text(), nullable=True),
         sa.Column("model", sa.Text(), nullable=True),
@@ -233,12 +218,7 @@ def upgrade() -> None:
     op.create_index("ix_figures_team_model_gpu_tp", "figures", ["team", "model", "gpu", "tp"], unique=False)
     op.create_table(
         "trials",
-        sa.Column("incident", KEY, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_of_incident(),
         sa.Column("opened", sa.BigInteger(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=True),
         sa.Column("remedy", sa.Text(), nullable=True),
@@ -257,12 +237,7 @@ def upgrade() -> None:
     op.create_index("ix_trials_team_phase_result", "trials", ["team", "phase", "result"], unique=False)
     op.create_table(
         "outcomes",
-        sa.Column("incident", KEY, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_of_incident(),
         sa.Column("trial", sa.Integer(), nullable=False),
         sa.Column("result", sa.Text(), nullable=False),
         sa.Column("note", sa.Text(), nullable=True),
@@ -280,10 +255,7 @@ def upgrade() -> None:
     op.create_table(
         "search",
         sa.Column("incident", sa.BigInteger(), nullable=False),
-        sa.Column("enterprise", sa.Text(), server_default="", nullable=False),
-        sa.Column("team", sa.Text(), nullable=False),
-        sa.Column("channel", sa.Text(), server_default="", nullable=False),
-        sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        *_scope(),
         sa.Column("words", postgresql.TSVECTOR(), nullable=False),
         sa.ForeignKeyConstraint(["incident"], ["incidents.key"], name=op.f("fk_search_incidents")),
         sa.PrimaryKeyConstraint("incident", name=op.f("pk_search")),
