@@ -106,7 +106,8 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """Which modules are stored how. `linear` and `experts` for what nothing else names; `assigned` by module name wins.
+    """Which modules are stored how. `linear` and `experts` for what nothing else names; `assigned` by module name wins, then the first of
+    `matched` whose names hold it (None: it keeps the model's dtype).
 
     `head` quantizes the output table too. `online`: the checkpoint is wider and is converted, layer by layer while it loads or after all
     of it (`whole`) has been loaded; None where it is stored as it is used.
@@ -117,13 +118,14 @@ class Quantization:
     experts: Storage | None = None
     excluded: Names = field(default_factory=Names)
     assigned: Mapping[str, Storage] = field(default_factory=dict)
+    matched: tuple[tuple[Names, Storage | None], ...] = ()
     head: bool = False
     online: Online | None = None
 
     @property
     def by_layer(self) -> bool:
         """Can two layers of the same kind be stored differently?"""
-        return bool(self.assigned) or self.excluded.by_layer
+        return bool(self.assigned or self.matched) or self.excluded.by_layer
 
     def of(self, names: Sequence[str], *, experts: bool = False) -> Storage | None:
         """The storage of a module, by the names of its parts in the checkpoint; None when it keeps the model's dtype."""
@@ -131,7 +133,10 @@ class Quantization:
             found = self.assigned.get(name)
             if found is not None:
                 return found
-        default = self.experts if experts else self.linear
-        if default is None or self.excluded.holds(names[0]):
+        said = (names[0], *(f"{names[0]}.0.{one}" for one in ("gate_proj", "w1"))) if experts else names[:1]
+        if any(self.excluded.holds(name) for name in said):
             return None
-        return default
+        for held, storage in self.matched:
+            if any(held.holds(name) for name in said):
+                return storage
+        return self.experts if experts else self.linear

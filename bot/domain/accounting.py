@@ -24,17 +24,17 @@ class KvDtype:
 class PlannerRules:
     """How one engine version plans its KV cache pool.
 
-    `in_flight`: what a sliding window reserves beside the window: one batch of tokens, or one per concurrent batch.
-    `holds_null_block`: the check for one full request leaves a block out. `printed_tokens`: blocks ÷ groups, or concurrency × length.
-    `override_limits`: num_gpu_blocks_override bounds the check too.
-    `states`: which recurrent states prefix caching keeps, aligned ones or one per block. `state_prefix_caching`: models with recurrent
-    state cache prefixes unless told not to. `every_states`: kinds that can be kept once per block. `checkpoint_states`: kinds of which
-    aligned caching keeps one more, taken while a prompt is read. `delta_multiple`: aligned states of delta-rule layers stand at multiples
-    of so many tokens. `states_follow_block`: a block that holds a state is a multiple of --block-size, not of the kernel's least block.
-    `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`: layers that read another layer's cache have
-    none of their own. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch
-    is prepared while one runs, but not with `synchronous_drafts`, methods that propose tokens. `pads_values`: values narrower than keys
-    are kept as wide as keys.
+    `in_flight`: what a sliding window reserves beside the window: one batch of tokens, or one per concurrent batch. `holds_null_block`:
+    the check for one full request leaves a block out. `printed_tokens`: blocks ÷ groups, or concurrency × length. `override_limits`:
+    num_gpu_blocks_override bounds the check too. `states`: which recurrent states prefix caching keeps, aligned ones or one per block.
+    `state_prefix_caching`: models with recurrent state cache prefixes unless told not to. `every_states`: kinds that can be kept once per
+    block. `checkpoint_states`: kinds of which aligned caching keeps one more, taken while a prompt is read. `delta_multiple`: aligned
+    states of delta-rule layers stand at multiples of so many tokens. `states_follow_block`: a block that holds a state is a multiple of
+    --block-size, not of the kernel's least block. `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`:
+    layers that read another layer's cache have none of their own. `scheme_sets_kv`: a KV cache scheme in compressed tensors makes the
+    cache FP8. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch is
+    prepared while one runs, but not with `synchronous_drafts`, methods that propose tokens. `pads_values`: values narrower than keys are
+    kept as wide as keys.
     """
 
     in_flight: Literal["batch", "batches"]
@@ -51,6 +51,7 @@ class PlannerRules:
     shares_kv: bool
     pads_pages: bool
     pads_values: bool
+    scheme_sets_kv: bool
     async_scheduling: bool
     synchronous_drafts: tuple[str, ...]
     utilization: float

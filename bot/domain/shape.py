@@ -108,7 +108,8 @@ class ModelShape:
     """A model as its config.json describes it, whole (not per rank).
 
     `layers`: the caches of each layer that has a place in the pipeline, in order; a layer without any is ().
-    `kv_dtype`: how the checkpoint wants its KV cache kept, None when it does not say. `state_dtype`: the same for recurrent state.
+    `kv_dtype`: how the checkpoint wants its KV cache kept, None when it does not say; `kv_scheme`: what it was
+    calibrated for, which some versions take as that. `state_dtype`: the same for recurrent state.
     `packed`: pages of different sizes lie side by side in one pool. `fixed_block`: tokens per block when its kernel fixes them.
     `state_chunk`: tokens that a kernel of recurrent state works on at once. `sparse`: an indexer picks the tokens that are attended.
     `shared_layers`: the last so many layers read the cache of earlier ones. `max_positions`: None when nothing limits the context.
@@ -130,6 +131,7 @@ class ModelShape:
     experts_per_token: int = 0
     expert_intermediate: int = 0
     kv_dtype: str | None = None
+    kv_scheme: str | None = None
     state_dtype: str | None = None
     packed: bool = False
     pipeline: bool = True

@@ -17,7 +17,7 @@ from bot.domain.shape import (
 )
 from bot.reading.model_layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
 from bot.reading.model_numbers import Config, Missing, language_config
-from bot.reading.model_quantization import kv_dtype_of
+from bot.reading.model_quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import Family, LayerRule, Models
 
 MAKERS: Mapping[str, type] = {
@@ -68,6 +68,7 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
         experts_per_token=config.get("experts_per_token") or 0,
         expert_intermediate=config.get("expert_intermediate") or 0,
         kv_dtype=kv_dtype_of(raw, text, hf_quant_config) or family.traits.kv_dtype,
+        kv_scheme=kv_scheme_of(raw, text),
         state_dtype=config.word(family.traits.state_dtype),
         packed=family.traits.packed,
         pipeline=family.traits.pipeline,

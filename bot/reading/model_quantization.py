@@ -22,6 +22,17 @@ def kv_dtype_of(raw: Mapping[str, Any], text: Mapping[str, Any], beside: Mapping
     return {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}.get(str(asked).lower())
 
 
+def kv_scheme_of(raw: Mapping[str, Any], text: Mapping[str, Any]) -> str | None:
+    """The KV cache type that a checkpoint in compressed tensors was calibrated for: `fp8`, or None where it says nothing of it.
+
+    Source: vllm/model_executor/layers/attention/attention.py, which takes any scheme as FP8.
+    """
+    quantization = raw.get("quantization_config") or text.get("quantization_config") or raw.get("compression_config")
+    if not isinstance(quantization, Mapping) or str(quantization.get("quant_method")) != "compressed-tensors":
+        return None
+    return "fp8" if quantization.get("kv_cache_scheme") else None
+
+
 def _from_modelopt(quantization: Mapping[str, Any]) -> bool:
     """Whether the engine takes these settings for ModelOpt's: by method, or by producer where the settings are nested."""
     producer, inner = quantization.get("producer"), quantization.get("quantization")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.budget.quantization import Names, Quantization, Storage, tail
-from bot.reading.stored_formats import BNB4, BNB8, E4M3_STATIC, E4M3_TENSOR, FP8_CHANNEL, MODELOPT, MXFP4, NVFP4, ONLINE, TORCHAO
+from bot.reading.stored_formats import BNB4, BNB8, E4M3_STATIC, E4M3_TENSOR, FP8_CHANNEL, MODELOPT, MXFP4, MXFP8, NVFP4, ONLINE, TORCHAO
 
 
 class UnknownQuantization(ValueError):
@@ -115,12 +115,17 @@ def _awq(settings: Mapping[str, Any]) -> Quantization:
 
 
 def _gptq(settings: Mapping[str, Any]) -> Quantization:
+    """GPTQ, and what settings of its own a module may have: `+:pattern` in `dynamic` as GPTQModel writes it."""
+    own = {key.removeprefix("+:"): said for key, said in (settings.get("dynamic") or {}).items() if said and not key.startswith("-:")}
+    matched = tuple((Names.of([f"re:{key}"]), _gptq_storage({**settings, **said})) for key, said in own.items())
+    storage = _gptq_storage(settings)
+    return Quantization(storage.title, storage, storage, _skipped(settings), matched=matched, head=bool(settings.get("lm_head")))
+
+
+def _gptq_storage(settings: Mapping[str, Any]) -> Storage:
     bits, group = int(settings.get("bits") or 4), int(settings.get("group_size") or 128)
     ordered = bool(settings.get("desc_act"))
-    storage = Storage(
-        f"GPTQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=bits, orders=int(ordered), whole_scales=ordered
-    )
-    return Quantization(storage.title, storage, storage, _skipped(settings), head=bool(settings.get("lm_head")))
+    return Storage(f"GPTQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=bits, orders=int(ordered), whole_scales=ordered)
 
 
 def _mxfp4(settings: Mapping[str, Any]) -> Quantization:
@@ -165,20 +170,31 @@ def _assigned(layers: Mapping[str, Any]) -> Mapping[str, Storage]:
 
 
 def _compressed(settings: Mapping[str, Any]) -> Quantization:
+    """Compressed tensors: a group for all linear layers, and groups for what is named; without any group nothing is quantized."""
     groups: Sequence[Mapping[str, Any]] = list((settings.get("config_groups") or {}).values())
-    if not groups:
+    if not groups and settings.get("format") != "dense":
         raise UnknownQuantization("compressed-tensors without config_groups: add them, or give --weights-bytes")
-    main = next((g for g in groups if "Linear" in (g.get("targets") or ())), groups[0])
-    storage = _group(main, str(main.get("format") or settings.get("format") or ""))
-    assigned = {
-        tail(str(target).removeprefix("re:")): _group(g, str(g.get("format") or settings.get("format") or ""))
-        for g in groups if g is not main for target in g.get("targets") or ()
-    }  # fmt: skip
-    return Quantization(f"compressed-tensors {storage.title}", storage, storage, _skipped(settings), assigned)
+    stored = [(_targets(one), _group(one, str(one.get("format") or settings.get("format") or ""))) for one in groups]
+    main = next((storage for targets, storage in stored if any(target in CLASSES for target in targets)), None)
+    matched = tuple((Names.of(targets), storage) for targets, storage in stored if not any(target in CLASSES for target in targets))
+    said = main or next((storage for _, storage in matched if storage), None)
+    title = f"compressed-tensors {said.title}" if said else "not quantized (compressed-tensors)"
+    return Quantization(title, main, main, _skipped(settings), matched=matched)
 
 
-def _group(group: Mapping[str, Any], format_: str) -> Storage:
-    weights = group.get("weights") or {}
+CLASSES = frozenset({"Linear", "FusedMoE", "MoE"})
+"""Targets that are kinds of layers, not names."""
+
+
+def _targets(group: Mapping[str, Any]) -> list[str]:
+    return [str(target) for target in group.get("targets") or ("Linear",)]
+
+
+def _group(group: Mapping[str, Any], format_: str) -> Storage | None:
+    """How a group stores its weights; None where it quantizes activations or the cache alone."""
+    weights = group.get("weights")
+    if not weights:
+        return None
     bits, kind, strategy = int(weights.get("num_bits") or 8), str(weights.get("type") or "int"), str(weights.get("strategy") or "tensor")
     size = weights.get("group_size")
     active = group.get("input_activations") or {}
@@ -201,30 +217,68 @@ def _group(group: Mapping[str, Any], format_: str) -> Storage:
 
 
 def _quark(settings: Mapping[str, Any]) -> Quantization:
-    """AMD Quark: one weight setting for all, apart from what is excluded."""
-    weight = (settings.get("global_quant_config") or {}).get("weight") or {}
+    """AMD Quark: one weight setting for all, others for what `layer_quant_config` names, none for what is excluded."""
+    storage = _quark_storage((settings.get("global_quant_config") or {}).get("weight"))
+    own = settings.get("layer_quant_config") or {}
+    matched = tuple((Names.of([str(name)]), _quark_storage((said or {}).get("weight"))) for name, said in own.items())
+    title = storage.title if storage else "some layers"
+    return Quantization(f"Quark {title}", storage, storage, _skipped(settings), matched=matched)
+
+
+def _quark_storage(weight: Any) -> Storage | None:
+    if not weight:
+        return None
+    weight = weight[0] if isinstance(weight, list) else weight  # two stages, of which the first is stored
     dtype, scheme, size = str(weight.get("dtype") or ""), str(weight.get("qscheme") or "per_tensor"), weight.get("group_size")
     if dtype in ("fp4", "mx_fp4"):
-        storage = MXFP4
-    elif dtype.startswith(("fp8", "int8")):
-        storage = FP8_CHANNEL if scheme == "per_channel" else E4M3_TENSOR
-    elif dtype.startswith(("int4", "uint4")):
-        storage = Storage(f"Quark INT4, {size or 128} a group", bits=4, group=int(size or 128), zero_bits=4)
-    else:
-        raise UnknownQuantization(
-            f"Quark weights of type {dtype or '(missing)'}: we do not know how many bytes they take; give --weights-bytes"
-        )
-    return Quantization(f"Quark {storage.title}", storage, storage, _skipped(settings))
+        return MXFP4
+    if dtype.startswith(("fp8", "int8")):
+        return FP8_CHANNEL if scheme == "per_channel" else E4M3_TENSOR
+    if dtype.startswith(("int4", "uint4")):
+        return Storage(f"INT4, {size or 128} a group", bits=4, group=int(size or 128), zero_bits=4)
+    raise UnknownQuantization(
+        f"Quark weights of type {dtype or '(missing)'}: we do not know how many bytes they take; give --weights-bytes"
+    )
 
 
 def _torchao(settings: Mapping[str, Any]) -> Quantization:
-    """TorchAO: the name of its default type says the bits."""
+    """TorchAO: the name of its default type says the bits; a table of modules may say others, or none."""
     told = settings.get("quant_type") or ""
-    kind = str((told.get("default") or {}).get("_type") or "") if isinstance(told, Mapping) else str(told)
+    default = told.get("default") if isinstance(told, Mapping) else told
+    inside = default.get("_data") if isinstance(default, Mapping) else None
+    table = next((inside[key] for key in TABLES if isinstance(inside, Mapping) and isinstance(inside.get(key), Mapping)), None)
+    if table is None:
+        storage = _torchao_storage(default)
+        return Quantization(f"TorchAO {storage.title}" if storage else "not quantized", storage, storage, _skipped(settings))
+    storage = _torchao_storage(table.get("_default"))
+    matched = tuple((Names.of([str(name)]), _torchao_storage(said)) for name, said in table.items() if name != "_default")
+    return Quantization("TorchAO, by module", storage, storage, _skipped(settings), matched=matched)
+
+
+TABLES = ("module_fqn_to_config", "fqn_to_config")
+"""Under which TorchAO lists modules with a type of their own."""
+
+
+def _torchao_storage(told: Any) -> Storage | None:
+    if told is None:
+        return None
+    kind = str(told.get("_type") or "") if isinstance(told, Mapping) else str(told)
     found = next((storage for part, storage in TORCHAO.items() if part in kind.lower()), None)
     if found is None:
         raise UnknownQuantization(f"TorchAO type {kind or '(missing)'}: we do not know how many bytes it stores; give --weights-bytes")
-    return Quantization(f"TorchAO {found.title}", found, found, _skipped(settings))
+    return found
+
+
+def _mxfp8(settings: Mapping[str, Any]) -> Quantization:
+    return Quantization(MXFP8.title, MXFP8, MXFP8, _skipped(settings))
+
+
+def _hqq(settings: Mapping[str, Any]) -> Quantization:
+    """HQQ: weights with a 16-bit scale and zero point a group. Source: vllm/model_executor/layers/quantization/hqq_marlin.py."""
+    told = (settings.get("quant_config") or {}).get("weight_quant_params") or {}
+    bits, group = int(told.get("nbits") or 4), int(told.get("group_size") or 64)
+    storage = Storage(f"HQQ {bits} bits, {group} a group", bits=bits, group=group, zero_bits=16)
+    return Quantization(storage.title, storage, storage, _skipped({**settings, "ignore": settings.get("skip_modules")}))
 
 
 READERS: Mapping[str, Callable[[Mapping[str, Any]], Quantization]] = {
@@ -234,6 +288,12 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], Quantization]] = {
     "gptq": _gptq,
     "gptq-marlin": _gptq,
     "auto-round": _gptq,
+    "intel/auto-round": _gptq,
+    "auto-gptq": _gptq,
+    "auto-awq": _awq,
+    "inc": _gptq,
+    "mxfp8": _mxfp8,
+    "hqq": _hqq,
     "compressed-tensors": _compressed,
     "mxfp4": _mxfp4,
     "gpt-oss-mxfp4": _mxfp4,

@@ -23,6 +23,7 @@ ONLINE: Mapping[str, tuple[Storage | None, Storage | None]] = {
     "ptpc_fp8": (FP8_CHANNEL, FP8_CHANNEL),
     "fbgemm_fp8": (FP8_CHANNEL, FP8_CHANNEL),
     "mxfp8": (MXFP8, MXFP8),
+    "nvfp4_per_token": (NVFP4, NVFP4),
     "mxfp4": (MXFP4, MXFP4),
     "int8_per_channel_weight_only": (INT8_CHANNEL, INT8_CHANNEL),
     "experts_int8": (None, INT8_CHANNEL),

@@ -17,7 +17,7 @@ from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.size_arguments import ARGUMENTS
 from bot.usecases.size_draft import Draft, read_draft
-from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, model_length
+from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
 from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share
 
 __all__ = ["Asked", "Refused", "SizingRules", "flag", "integer", "load_sizing", "per_rank", "read_question"]
@@ -101,7 +101,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         arguments=question,
         weight_rules=rules.weights,
         draft=draft,
-        assumptions=_assumptions(question, shape, draft),
+        assumptions=_assumptions(question, shape, draft, engine.rules),
     )
 
 
@@ -138,10 +138,10 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
     return spec, total or (spec.total if spec else None)
 
 
-def _assumptions(question: Mapping[str, Any], shape: ModelShape, draft: Draft | None) -> tuple[str, ...]:
+def _assumptions(question: Mapping[str, Any], shape: ModelShape, draft: Draft | None, rules: PlannerRules) -> tuple[str, ...]:
     left_out = [f"{name} is not counted: {what}" for name, what in NOT_COUNTED.items() if question.get(name) not in SWITCHED_OFF]
     left_out += [f"what drafts is not counted: {draft.unknown}"] if draft and draft.unknown else []
     asked, assumed = str(question.get("kv_cache_dtype") or "auto"), (*(question.get("assumed") or ()), *left_out)
-    if asked == "auto" and shape.kv_dtype:
-        return (*assumed, f"the checkpoint asks for a KV cache in {shape.kv_dtype}, so `auto` means that")
+    if asked == "auto" and (own := kv_asked(shape, rules)):
+        return (*assumed, f"the checkpoint asks for a KV cache in {own}, so `auto` means that")
     return assumed

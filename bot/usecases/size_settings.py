@@ -105,12 +105,17 @@ def cache_settings(
 def kv_dtype(question: Mapping[str, Any], shape: ModelShape, engine: Engine, width: int) -> KvDtype:
     """How keys and values are kept: as asked, else as the checkpoint asks, else `width` bytes an element like the model."""
     name = str(question.get("kv_cache_dtype") or "auto")
-    name = (shape.kv_dtype or "auto") if name == "auto" else name
+    name = (kv_asked(shape, engine.rules) or "auto") if name == "auto" else name
     kv = engine.planning.kv_dtype(name, engine.version)
     if kv is None:
         takes = ", ".join(engine.planning.kv_dtypes(engine.version))
         raise Refused(f"vLLM {engine.version} has no KV cache type {name!r}; it takes {takes}", by="engine")
     return replace(kv, key_bits=width * 8, value_bits=width * 8) if name == "auto" else kv
+
+
+def kv_asked(shape: ModelShape, rules: PlannerRules) -> str | None:
+    """The KV cache type that the checkpoint gets where none is asked for; None for the model's own."""
+    return shape.kv_dtype or (shape.kv_scheme if rules.scheme_sets_kv and not shape.latent else None)
 
 
 def _batches(rules: PlannerRules, grid: Grid, draft: Draft | None) -> int:

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape
 from bot.reading.model_config import UnknownArchitecture, read_shape
 from bot.reading.model_numbers import Missing, stretched
-from bot.reading.model_quantization import kv_dtype_of
+from bot.reading.model_quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.load import rules_folder
 from bot.rulebook.models import load_models
 
@@ -224,3 +224,11 @@ def test_a_stated_length_wins_and_none_is_no_limit() -> None:
 def test_only_modelopt_checkpoints_ask_for_their_own_kv_cache(inline: Any, beside: Any, kept: str | None) -> None:
     raw = {"quantization_config": inline} if inline else {}
     assert kv_dtype_of(raw, raw, beside) == kept
+
+
+def test_a_scheme_in_compressed_tensors_is_no_order_but_a_calibration() -> None:
+    settings = {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "tensor"}}
+    assert kv_scheme_of({"quantization_config": settings}, {}) == "fp8"
+    assert kv_scheme_of({"quantization_config": settings | {"kv_cache_scheme": None}}, {}) is None
+    assert kv_scheme_of({"quantization_config": settings | {"quant_method": "fp8"}}, {}) is None
+    assert kv_scheme_of({}, {}) is None

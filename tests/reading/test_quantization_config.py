@@ -103,3 +103,62 @@ def test_unknown_types_of_quark_and_torchao_are_named() -> None:
         read_quantization({"quantization_config": {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "bfp16"}}}}, {})
     with pytest.raises(UnknownQuantization, match="Ternary"):
         read_quantization({"quantization_config": {"quant_method": "torchao", "quant_type": "Ternary"}}, {})
+
+
+def bits(settings: dict[str, Any], name: str, *, experts: bool = False) -> int | None:
+    found = read_quantization({"quantization_config": settings}, {}).of([name], experts=experts)
+    return found and found.bits
+
+
+def test_groups_of_compressed_tensors_hold_what_their_patterns_name() -> None:
+    fp8, fp4 = group(8, "float", "channel"), group(4, "float", "tensor_group", 16)
+    settings = {
+        "quant_method": "compressed-tensors",
+        "ignore": ["lm_head", "re:.*experts.*"],
+        "config_groups": {"a": fp8 | {"targets": ["re:.*self_attn.*"]}, "b": fp4 | {"targets": ["re:.*mlp.(gate|up|down)_proj$"]}},
+    }
+    assert bits(settings, "layers.3.self_attn.q_proj") == 8
+    assert bits(settings, "layers.3.mlp.up_proj") == 4
+    assert bits(settings, "layers.3.mlp.experts", experts=True) is None
+    assert bits(settings, "layers.3.linear_attn.in_proj") is None
+
+
+def test_experts_that_are_left_out_one_by_one_are_left_out() -> None:
+    settings = {
+        "quant_method": "compressed-tensors",
+        "ignore": ["model.layers.3.mlp.experts.0.gate_proj"],
+        "config_groups": {"a": group(4, "int", "group", 128)},
+    }
+    assert bits(settings, "layers.3.mlp.experts", experts=True) is None
+    assert bits(settings, "layers.4.mlp.experts", experts=True) == 4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"format": "dense", "config_groups": {}, "sparsity_config": {"sparsity_structure": "2:4"}},
+        {"config_groups": {"a": {"targets": ["Linear"], "weights": None}}, "kv_cache_scheme": {"num_bits": 8}},
+    ],
+)
+def test_compressed_tensors_that_quantize_no_weights_leave_them_as_they_are(settings: dict[str, Any]) -> None:
+    assert bits({"quant_method": "compressed-tensors", **settings}, LINEAR[0]) is None
+
+
+def test_modules_with_settings_of_their_own_have_those() -> None:
+    gptq = {"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": {"+:.*down.*": {"bits": 8}, "-:.*attn.*": {}}}
+    assert [bits(gptq, f"layers.3.{name}") for name in ("mlp.up_proj", "mlp.down_proj", "self_attn.q_proj")] == [4, 8, None]
+    attention = {"*self_attn*": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}}}
+    quark = {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}, "layer_quant_config": attention}
+    assert [bits(quark, f"layers.3.{name}") for name in ("mlp.up_proj", "self_attn.q_proj")] == [4, 8]
+    table = {"_default": {"_type": "Int4WeightOnlyConfig"}, "model.layers.3.self_attn.q_proj": None}
+    torchao = {
+        "quant_method": "torchao",
+        "quant_type": {"default": {"_type": "ModuleFqnToConfig", "_data": {"module_fqn_to_config": table}}},
+    }
+    assert [bits(torchao, f"layers.3.{name}") for name in ("mlp.up_proj", "self_attn.q_proj")] == [4, None]
+
+
+@pytest.mark.parametrize("method", ["gguf", "aqlm", "bitnet", "exl3", "gptq_marlin_24"])
+def test_a_method_whose_bytes_we_do_not_know_is_named(method: str) -> None:
+    with pytest.raises(UnknownQuantization, match=method.replace("_", "-")):
+        read_quantization({"quantization_config": {"quant_method": method}}, {})

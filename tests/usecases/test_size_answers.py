@@ -379,3 +379,20 @@ def test_what_the_plan_does_not_know_is_said() -> None:
         "what drafts is not counted: speculative_config: config.json of the draft is not in the question (give `config` in it)",
     ]
     assert not any("is not counted" in said for said in ask("llama-3.1-8b", gpu="H100", offload_group_size=0)["assumptions"])
+
+
+def test_a_scheme_for_the_cache_in_compressed_tensors_counts_from_0_15_on() -> None:
+    config = load_model_names().find("llama-3.1-8b").config | {  # type: ignore[union-attr] # it is there
+        "quantization_config": {
+            "quant_method": "compressed-tensors",
+            "format": "dense",
+            "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+        }
+    }
+    tokens = {
+        version: size(load_sizing(), {"config": config, "gpu": "H100", "engine_version": version, "max_model_len": 8192}).document["kv"][
+            "bytes_per_token"
+        ]
+        for version in ("0.14.1", "0.15.0", "0.33.0")
+    }
+    assert tokens == {"0.14.1": 131072, "0.15.0": 65536, "0.33.0": 65536}
