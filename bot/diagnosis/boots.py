@@ -1,11 +1,17 @@
 """Which reports count: those of the last start before the failure, and the engine core's own for the workers of that engine only."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from packaging.version import InvalidVersion, Version
 
 from bot.domain.evidence import Fact, Speaker
 
 BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
 _COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
+_CAPTURES = ("vllm.capture-begins", "vllm.graphs-captured")
+_POOL = ("vllm.available-kv", "vllm.kv-size", "vllm.blocks", "vllm.max-concurrency", "vllm.v0-terms", "vllm.kv-pinned")
+_REHEARSES = Version("0.29")
 Engine = tuple[str, int | None]
 """(container or stage, engine index): who shares one engine core."""
 
@@ -61,6 +67,34 @@ def _always(fact: Fact, first: int) -> bool:
 def _speaks_later(facts: Sequence[Fact], first: Speaker, second: Fact) -> bool:
     """Does the earlier process go on speaking after the later one began? Then they are two engines side by side."""
     return bool(first.pid) and first.key != second.speaker.key and any(f.order > second.order and f.speaker.key == first.key for f in facts)
+
+
+def with_rehearsals_named(facts: Sequence[Fact], version: str | None) -> list[Fact]:
+    """The same facts; a capture between the load and the first word of the pool is the estimate of what graphs will take.
+
+    Model runner V2 captures once while it profiles, from 0.29 on, with the lines of the real capture.
+    """
+    named: list[Fact] = []
+    for group in dict.fromkeys((f.source, f.speaker.group) for f in facts):
+        own = [f for f in facts if (f.source, f.speaker.group) == group]
+        loaded = min((f.order for f in own if f.id == "vllm.model-loading"), default=None)
+        pool = min((f.order for f in own if f.id in _POOL), default=None if _before_rehearsals(version) else own[-1].order + 1)
+        span = range(0) if loaded is None or pool is None else range(loaded, pool)
+        named += [_estimate(f) if f.id in _CAPTURES and f.order in span else f for f in own]
+    return sorted(named, key=lambda f: (f.source, f.order))
+
+
+def _before_rehearsals(version: str | None) -> bool:
+    try:
+        return version is None or Version(version) < _REHEARSES
+    except InvalidVersion:
+        return True
+
+
+def _estimate(capture: Fact) -> Fact:
+    took = capture.fields.get("graph_bytes")
+    kinds = frozenset({"budget", "progress"})
+    return replace(capture, id="vllm.graph-estimate", kinds=kinds, fields={} if took is None else {"graph_estimate_bytes": took})
 
 
 def engine_of(speaker: Speaker) -> Engine:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.diagnosis.boots import current_boot
+from bot.diagnosis.boots import current_boot, with_rehearsals_named
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger
@@ -67,7 +67,8 @@ def _scene(book: Rulebook, evidence: Evidence) -> Scene:
     fact = first_error_fact(evidence)
     evidence = _one_engine(book, evidence, fact)
     error = None if fact is None else as_first_error(fact, evidence)
-    evidence = replace(evidence, facts=tuple(current_boot(evidence.facts, fact)))
+    told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
+    evidence = replace(evidence, facts=tuple(told))
     facts = [*evidence.facts, *derived_facts(book, evidence, fact)]
     return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
 

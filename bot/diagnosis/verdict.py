@@ -85,7 +85,7 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     if asks is not None and silent:
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)
-    quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper")
+    quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper") and not _traceback_begins(scene)
     stop = next((f for f in scene.facts if "stop" in f.kinds), None)
     stopped = stop is not None and _nothing_broke_above(scene, stop)
     if scene.error is not None or scene.has("says-failure"):
@@ -95,6 +95,10 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     if stop is not None and stopped and scene.has("asked-to-stop") and not scene.has("says-oom"):
         return _finding("not-oom.stopped", stop.source, stop.line, stop.text, "strong"), "likely"
     return None, "open"
+
+
+def _traceback_begins(scene: Scene) -> bool:
+    return any("Traceback (most recent call last)" in text for text in scene.evidence.lines.values())
 
 
 def _nothing_broke_above(scene: Scene, stop: Fact) -> bool:

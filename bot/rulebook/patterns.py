@@ -1,4 +1,4 @@
-"""Compiles rule patterns with the shared pieces they may name: (?&SIZE), (?&NUM), (?&COUNT); of people's words (?&FAILS), (?&OOM), (?&GAP) …"""
+"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP)."""
 
 from functools import lru_cache
 from typing import Any

@@ -56,3 +56,35 @@ def test_the_same_failure_without_a_restart_is_one_of_serving() -> None:
 def test_what_stands_before_the_first_start_is_kept() -> None:
     found = judged("vllm serve /models/larger --gpu-memory-utilization 0.95\n" + SERVED + AGAIN + OOM)
     assert found.deployment["gpu_memory_utilization"] == 0.95
+
+
+REHEARSED = (
+    "(EngineCore pid=40) INFO 11-20 10:00:17 [model_runner.py:440] Model loading took 15.27 GiB memory and 10.101010 seconds\n"
+    "Capturing CUDA graphs (FULL): 100%|#####| 35/35 [00:02<00:00, 14.1it/s]\n"
+    "(EngineCore pid=40) INFO 11-20 10:00:52 [model_runner.py:820] Graph capturing finished in 3 secs, took 0.41 GiB\n"
+)
+POOL = (
+    "(EngineCore pid=40) INFO 11-20 10:00:53 [gpu_worker.py:702] Available KV cache memory: 4.91 GiB\n"
+    "(EngineCore pid=40) INFO 11-20 10:00:53 [kv_cache_planning.py:1210] GPU KV cache size: 35,700 tokens\n"
+)
+FAILED = (
+    "(EngineCore pid=40) ERROR 11-20 10:05:00 [core.py:1288] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 62.00 MiB.\n"
+)
+
+
+def test_a_capture_above_the_pool_is_the_estimate_and_no_sign_of_the_warm_up() -> None:
+    found = judged(REHEARSED + POOL + FAILED)
+    assert found.phase == "kv_cache_allocation"
+    assert found.budgets[0].figures["graph_estimate_bytes"] == 440234148
+    assert all("graph_bytes" not in row.figures for row in found.budgets)
+
+
+def test_a_capture_below_the_pool_is_the_capture() -> None:
+    below = "Capturing CUDA graphs (FULL):  43%|##| 15/35 [00:01<00:01, 14.1it/s]\n"
+    assert judged(REHEARSED + POOL + below + FAILED).phase == "graph_capture"
+
+
+def test_a_log_of_such_a_version_that_ends_before_the_pool_is_still_profiling() -> None:
+    banner = "(EngineCore pid=40) INFO 11-20 10:00:00 [core.py:120] Initializing a V1 LLM engine (v0.33.0) with config: model='m'\n"
+    assert judged(banner + REHEARSED + FAILED).phase == "profiling"
+    assert judged(banner.replace("0.33.0", "0.19.0") + REHEARSED + FAILED).phase == "warmup"
