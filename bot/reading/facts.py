@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import ahocorasick_rs
@@ -12,17 +12,19 @@ import regex
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
+from bot.reading.prose import Prose, may_be_prose
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled, groups, search
 
 _BOUNDARY = 48
-_SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
-_NO_FIGURES = str.maketrans("", "", "0123456789")
+_NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
+_RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
+"""What lines say that differ in nothing but figures: throughput, access, a progress bar with its blocks."""
 
 
 class FactFinder:
@@ -38,6 +40,12 @@ class FactFinder:
         self._rules = [anchors[a] for a in self._anchors]
         self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
         self._breaks = _breaks(self._anchors)
+        self._book = book
+
+    @cached_property
+    def prose(self) -> Prose:
+        """Its rules for what people write."""
+        return Prose([rule for rule in self._book.facts if "prose" in rule.kinds])
 
     def candidates(self, text: str) -> list[FactRule]:
         """The rules with an anchor in this text, each once, in the order of the rule files."""
@@ -123,9 +131,9 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
 
 
 class _Recurring:
-    """Lines that differ in their figures only from one that was read, and that say no more than what recurs by the hundred thousand.
+    """Lines that differ in nothing but figures from one that was read, where that one told of progress or of a request only.
 
-    They are counted; the last before any other message is read, so that nothing between two messages is lost but repetition.
+    They are counted; the last before any other message is read, so that nothing is lost but repetition.
     """
 
     def __init__(self) -> None:
@@ -143,7 +151,7 @@ class _Recurring:
 
     def learn(self, line: LogLine, facts: Sequence[Fact]) -> None:
         """The line says these facts: where they only recur, it is the first of its form."""
-        if all("recurring" in fact.kinds for fact in facts):
+        if all(fact.kinds <= _RECURS for fact in facts):
             self._known.add((line.speaker.key, line.text.translate(_NO_FIGURES)))
 
     def last(self, finder: FactFinder, lines: Sequence[LogLine]) -> list[Fact]:
@@ -173,10 +181,15 @@ def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Itera
     if following and (not following[0].signed or following[0].speaker == line.speaker):
         known = {rule.id for rule in rules}
         rules = rules + [r for r in finder.crossing(line.text, following[0].text) if r.id not in known]
+    words: int | None = None
     for rule in rules:
-        if "prose" in rule.kinds and not _may_be_prose(rule, line):
-            continue
-        fields = _captured(rule, line, following)
+        patterns: Sequence[str] = (rule.pattern,)
+        if "prose" in rule.kinds:
+            if not may_be_prose(rule, line):
+                continue
+            words = finder.prose.words(line, following) if words is None else words
+            patterns = finder.prose.patterns(rule, words)
+        fields = _captured(rule, patterns, line, following)
         if fields is not None:
             yield Fact(
                 id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
@@ -184,20 +197,13 @@ def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Itera
             )  # fmt: skip
 
 
-def _may_be_prose(rule: FactRule, line: LogLine) -> bool:
-    """What an engine logs is no prose; what tells of a failure has two words at least."""
-    if line.level or line.file or line.speaker.role != "unknown" or len(line.text) > 4000:
-        return False
-    return "(?&" not in rule.pattern or not line.text.isascii() or _SENTENCE.search(line.text) is not None
-
-
-def _captured(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
+def _captured(rule: FactRule, patterns: Sequence[str], line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
     if not rule.pattern:
         return {}
     best: dict[str, Any] | None = None
-    for text in _readings(rule, line, following):
-        match = _search(rule.pattern, text)
-        if match is None or match.start() > len(line.text):  # what begins in the next line is that line's
+    for text in _readings(rule, line, following) if patterns else ():
+        match = next((m for pattern in patterns if (m := _search(pattern, text)) is not None and m.start() <= len(line.text)), None)
+        if match is None:  # also what begins in the next line: it is that line's
             continue
         fields = _parsed(rule, groups(match), text)
         if fields is None:

@@ -30,8 +30,12 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
 
     regex.error when it is none.
     """
-    whole = _CALL.sub(lambda call: f"(?:{PIECES[call[1]]})" if call[1] in PIECES else call[0], pattern.strip("\n"))
-    return regex.compile(whole, regex.VERBOSE | regex.VERSION1)
+    return regex.compile(expanded(pattern), regex.VERBOSE | regex.VERSION1)
+
+
+def expanded(pattern: str) -> str:
+    """The pattern with the shared pieces in their places."""
+    return _CALL.sub(lambda call: f"(?:{PIECES[call[1]]})" if call[1] in PIECES else call[0], pattern.strip("\n"))
 
 
 def search(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":

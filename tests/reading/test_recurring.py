@@ -36,3 +36,11 @@ def test_the_last_figures_before_a_failure_and_the_last_of_all_are_read() -> Non
     seen = [(f.line, f.fields["running"], f.repeats) for f in facts if f.id == "vllm.serving"]
     assert seen == [(1, 0, 1), (30, 29, 29), (51, 49, 20)]
     assert [f.order for f in facts] == sorted(f.order for f in facts)
+
+
+def test_a_progress_bar_is_read_where_it_begins_and_where_it_stands_when_something_happens() -> None:
+    bar = "(Worker_TP0 pid=7500) Capturing CUDA graphs (decode, FULL): {p:3d}%|{b}{s}| {n}/35 [00:{n:02d}<00:09,  3.{n:02d}it/s]"
+    bars = [bar.format(p=100 * n // 35, b="█" * (n // 4), s=" " * (9 - n // 4), n=n) for n in range(30)]
+    facts = facts_of(*bars[:20], OOM, *bars[20:])
+    seen = [(f.line, f.fields["done"], f.repeats) for f in facts if f.id == "vllm.capture-begins"]
+    assert seen == [(1, 0, 1), (20, 19, 19), (31, 29, 10)]
