@@ -56,12 +56,20 @@ _ONE_PROCESS = re.compile(r"(?<![a-z_])(?:uniproc_executor|gpu_executor)\.py")
 """The executors that run the one worker in their own process."""
 
 
+RETRIED_WITHIN = 8
+"""Lines between an allocation that failed and the engine's word that it goes on without."""
+
+
 def first_error_fact(evidence: Evidence) -> Fact | None:
     """The earliest allocation failure or self-naming memory error; prose and quotations only where nothing better stands."""
     noticed = {(f.source, f.line) for f in evidence.facts if "notice" in f.kinds}
     candidates = [
         f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and (f.source, f.line) not in noticed
     ]
+    over = [
+        f.order for f in evidence.facts if "recovers" in f.kinds and any("ready" in g.kinds and g.order > f.order for g in evidence.facts)
+    ]
+    candidates = [f for f in candidates if not any(0 <= order - f.order <= RETRIED_WITHIN for order in over)]
     if not candidates:
         return None
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}

@@ -68,6 +68,9 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
         state = next(f for f in scene.facts if "allocator-state" in f.kinds)
         return _finding("not-oom.allocator-state", state.source, state.line, state.text, "strong")
     fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
+    retried = next((f for f in scene.facts if "recovers" in f.kinds), None)
+    if fact is None and retried is not None and scene.error is None and scene.has("ready"):
+        return _finding("not-oom.recovered", retried.source, retried.line, retried.text, "strong")
     if fact is None and not _memory_evidence(scene):
         raised = next((f for f in scene.facts if "other-exception" in f.kinds), None)
         return None if raised is None else _finding(raised.id, raised.source, raised.line, raised.text, "strong")
@@ -88,7 +91,8 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper") and not _traceback_begins(scene)
     stop = next((f for f in scene.facts if "stop" in f.kinds), None)
     stopped = stop is not None and _nothing_broke_above(scene, stop)
-    if scene.error is not None or scene.has("says-failure"):
+    said = [f for f in scene.facts if "says-failure" in f.kinds]
+    if scene.error is not None or any(not stopped or stop is None or (f.source, f.line) < (stop.source, stop.line) for f in said):
         return None, "open"
     if ready is not None and (quiet or stopped):
         return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
