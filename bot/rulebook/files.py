@@ -123,7 +123,6 @@ class PhaseRule(Shape, frozen=True):
     any: list[Condition] = []
     none: list[Condition] = []
     of: Literal["failing", "anyone"] = "anyone"
-    example: list[dict[str, Any]] = []
 
 
 class RemedyRule(Shape, frozen=True):
