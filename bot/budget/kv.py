@@ -7,9 +7,9 @@ from typing import Literal
 from bot.budget.kv_state import state_bytes
 from bot.budget.placement import heads_per_rank
 from bot.domain.budget import CacheSettings
-from bot.domain.shape import Cache, Heads, KimiDelta, Latent, State
+from bot.domain.shape import Cache, Heads, KimiDelta, Latent, Ring, State
 
-Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state"]
+Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state", "ring"]
 FULL: frozenset[Kind] = frozenset({"full", "latent"})
 SLIDING: frozenset[Kind] = frozenset({"sliding", "sliding_latent"})
 
@@ -49,6 +49,8 @@ class Page:
                 return ceil_div(min((self.window or 1) - 1 + settings.in_flight, length), self.block) + 1
             case "chunked":
                 return ceil_div(min((self.window or 0) + settings.in_flight, length), self.block)
+            case "ring":
+                return 1
             case "cross":
                 return ceil_div(settings.encoder_tokens, self.block)
             case "state":
@@ -79,8 +81,17 @@ def page_of(cache: Cache, tp: int, settings: CacheSettings, *, plain: bool = Fal
         return _heads_page(cache, tp, settings, plain)
     if isinstance(cache, Latent):
         return _latent_page(cache, settings)
+    if isinstance(cache, Ring):
+        return _ring_page(cache, settings)
     block = settings.max_model_len if settings.states == "running" else settings.block
     return Page("state", block, state_bytes(cache, tp, settings), (state_kind(cache),))
+
+
+def _ring_page(cache: Ring, settings: CacheSettings) -> Page:
+    """A ring holds its group and what is drafted, in whole groups, a power of two of them. Source: vllm/models/glm5next attention.py."""
+    groups = ceil_div(cache.entries + settings.draft_tokens, cache.entries)
+    entries = cache.entries * 2 ** (groups - 1).bit_length()
+    return Page("ring", entries, 2 * cache.width * entries, (cache.width,))
 
 
 def state_kind(state: State) -> str:

@@ -79,6 +79,8 @@ def same_need(pages: Sequence[Page]) -> bool:
     if first.kind in SLIDING:
         kinds = {first.kind} if first.kind == "sliding_latent" else SLIDING
         return all(page.kind in kinds and page.window == first.window for page in pages)
+    if first.kind == "ring":
+        return all(page.kind == "ring" for page in pages)
     if first.kind == "state":
         return all(page.kind == "state" and page.size == first.size for page in pages)
     return all(page.kind == first.kind and page.window == first.window for page in pages)
@@ -171,11 +173,21 @@ def _packed(members: Sequence[Member]) -> tuple[Group, ...]:
     balanced = [len({len(layers) for layers in pattern}) == 1 for pattern in patterns]
     floor = max((len(pattern[0]) for pattern, even in zip(patterns, balanced, strict=True) if even and len(pattern) > 1), default=0)
     repeats = _least_padding([len(pattern[0]) for pattern, even in zip(patterns, balanced, strict=True) if even], floor) if floor else 0
+    counts = [ceil_div(len(pattern[0]), repeats) if even and repeats else 1 for pattern, even in zip(patterns, balanced, strict=True)]
+    widest = max(
+        sum(ceil_div(len(layers), len(bucket) if _is_state(bucket) else count) * layers[0].page.size for layers in pattern)
+        for bucket, pattern, count in zip(buckets, patterns, counts, strict=True)
+    )
     groups: list[Group] = []
-    for bucket, pattern, even in zip(buckets, patterns, balanced, strict=True):
-        count = ceil_div(len(pattern[0]), repeats) if even and repeats else 1
+    for bucket, pattern, count in zip(buckets, patterns, counts, strict=True):
+        if _is_state(bucket):  # no more states than the block holds anyway
+            count = max(count, ceil_div(len(bucket), max(widest // bucket[0].page.size, 1)))
         groups += _split(bucket, pattern, count)
     return tuple(groups)
+
+
+def _is_state(bucket: Sequence[Member]) -> bool:
+    return bucket[0].page.kind in {"state", "ring"}
 
 
 def _by_size(bucket: Sequence[Member]) -> list[list[Member]]:

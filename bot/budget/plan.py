@@ -8,7 +8,7 @@ from bot.budget.kv_groups import Group, Member, group
 from bot.budget.placement import stage_layers, stage_of
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
-from bot.domain.shape import Cache, Heads, Latent, ModelShape
+from bot.domain.shape import Cache, Heads, Latent, ModelShape, Ring
 
 GROWING = frozenset({"full", "latent"})
 
@@ -59,7 +59,7 @@ def _draft_members(shape: ModelShape, grid: Grid, settings: CacheSettings) -> li
 
 def _padded_states(members: list[Member]) -> list[Member]:
     """Recurrent state fills a whole attention page, so that one pool serves both."""
-    page = max((member.page.size for member in members if member.page.kind != "state"), default=0)
+    page = max((member.page.size for member in members if member.page.kind not in {"state", "ring"}), default=0)
     return [
         Member(member.layer, replace(member.page, padded=page)) if member.page.kind == "state" and member.page.payload < page else member
         for member in members
@@ -174,9 +174,9 @@ def block_for_states(shape: ModelShape, grid: Grid, settings: CacheSettings, mul
 
 def _token_bytes(shape: ModelShape, grid: Grid, settings: CacheSettings) -> int:
     single = replace(settings, block=1)
-    attention = [cache for cache in shape.caches if not _is_state(cache) and not (isinstance(cache, Heads) and cache.cross)]
+    attention = [cache for cache in shape.caches if isinstance(cache, Latent) or (isinstance(cache, Heads) and not cache.cross)]
     return max(page_of(cache, grid.tp, single).payload for cache in attention)
 
 
 def _is_state(cache: Cache) -> bool:
-    return not isinstance(cache, Heads | Latent)
+    return not isinstance(cache, Heads | Latent | Ring)

@@ -39,6 +39,16 @@ class Latent:
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """Tokens of a group that is still being pooled: one block a request, for its whole life. `entries` tokens make a group; `width`
+    elements of 16 bits are kept of each.
+    """
+
+    entries: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class Mamba1:
     """Selective state space, first kind: a convolution window and `inner` × `state`."""
 
@@ -100,7 +110,7 @@ class ShortConvolution:
 
 
 State = Mamba1 | Mamba2 | GatedDelta | KimiDelta | Lightning | ShortConvolution
-Cache = Heads | Latent | State
+Cache = Heads | Latent | Ring | State
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +161,7 @@ class ModelShape:
     @property
     def states(self) -> frozenset[Cache]:
         """Every different recurrent state of the model, once."""
-        return frozenset(cache for cache in self.caches if not isinstance(cache, Heads | Latent))
+        return frozenset(cache for cache in self.caches if not isinstance(cache, Heads | Latent | Ring))
 
     @property
     def hybrid(self) -> bool:

@@ -13,6 +13,7 @@ from bot.domain.shape import (
     Mamba1,
     Mamba2,
     ModelShape,
+    Ring,
     ShortConvolution,
 )
 from bot.reading.model_layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
@@ -23,6 +24,7 @@ from bot.rulebook.models import Family, LayerRule, Models
 MAKERS: Mapping[str, type] = {
     "heads": Heads,
     "latent": Latent,
+    "ring": Ring,
     "mamba1": Mamba1,
     "mamba2": Mamba2,
     "gated-delta": GatedDelta,

@@ -27,6 +27,7 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention+mamba2": lambda f: (*grouped(f), *mamba2(f)),
     "attention+cross": lambda f: (*grouped(f), *grouped(f), vector(0)),
     "latent": lambda f: grouped(f) if f.raw("kv_lora_rank") is None else latent(f),  # a file without a rank has plain attention
+    "latent-indexed": lambda f: (*latent(f), *indexer(f)),
     "twin-latent": lambda f: (*latent(f), *latent(f), *feed_forward(f), *feed_forward(f)),
     "compressed-latent": lambda f: compressed_latent(f, 128),
     "compressed-latent-4": lambda f: compressed_latent(f, 4),

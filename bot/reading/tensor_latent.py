@@ -45,6 +45,7 @@ def indexer(f: Fields) -> Modules:
         copied(at + "wk", hidden, dim),
         vector(2 * dim),
         copied(at + "weights_proj", hidden, heads, quantized=False),
+        *((vector(dim * hidden), vector(int(f.raw("index_kpool")) * dim, F32)) if f.raw("index_kpool") else ()),
     )
 
 

@@ -8,7 +8,15 @@ from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.towers_audio import qwen_audio, whisper_encoder
 from bot.reading.towers_other import gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
-from bot.reading.towers_pictures import clip_vision, cohere_projector, molmo_pooling, sam_and_clip, sam_and_qwen2, siglip_head
+from bot.reading.towers_pictures import (
+    clip_vision,
+    cohere_projector,
+    glm_next_vision,
+    molmo_pooling,
+    sam_and_clip,
+    sam_and_qwen2,
+    siglip_head,
+)
 from bot.reading.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
 
 
@@ -143,6 +151,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "clip-vision": clip_vision,
     "cohere-projector": cohere_projector,
     "molmo-pooling": molmo_pooling,
+    "glm-next-vision": glm_next_vision,
     "siglip-head": siglip_head,
     "sam-and-clip": sam_and_clip,
     "sam-and-qwen2": sam_and_qwen2,

@@ -90,3 +90,21 @@ def molmo_pooling(f: Fields) -> Modules:
         back(Part(inner), text, bias=False),
         vector(2 * layers * seen),
     ]
+
+
+def glm_next_vision(f: Fields) -> Modules:
+    """GLM 5.3 Flash's tower: gated blocks with head norms, a convolution that merges, a gated merger. Source: vllm/models/glm5next."""
+    v = Sizes(f, "vision_config")
+    hidden, out, heads = int(v("hidden_size")), int(v("out_hidden_size")), int(v("num_heads"))
+    patch, merge, inner = int(v("patch_size")), int(v("spatial_merge_size")), int(v("projection_intermediate_size"))
+    depth, times = int(v("depth")), int(v("temporal_patch_size", default=1))
+    return [
+        patches(3 * times * patch * patch, hidden),
+        *blocks(depth, hidden, heads, int(v("intermediate_size")), gated=True, norm=2),
+        vector(depth * 2 * (hidden // heads) + hidden),
+        vector(merge * merge * hidden * out + out),
+        wide(out, Part(out), bias=False),
+        wide(out, Part(inner), Part(inner), bias=False),
+        back(Part(inner), out, bias=False),
+        vector(2 * out),
+    ]

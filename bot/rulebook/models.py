@@ -17,6 +17,7 @@ GENERAL = "any.toml"
 CACHES: Mapping[str, frozenset[str]] = {
     "heads": frozenset({"kv_heads", "key_dim", "value_dim", "window", "chunk", "cross", "tokens_per_entry"}),
     "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment"}),
+    "ring": frozenset({"entries", "width"}),
     "mamba1": frozenset({"inner", "state", "kernel"}),
     "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
     "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),

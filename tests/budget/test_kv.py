@@ -8,7 +8,7 @@ from bot.budget.kv import Page, page_of
 from bot.budget.kv_state import state_elements
 from bot.domain.accounting import KvDtype
 from bot.domain.budget import CacheSettings
-from bot.domain.shape import Cache, GatedDelta, Heads, KimiDelta, Latent, Lightning, Mamba1, Mamba2, ShortConvolution, State
+from bot.domain.shape import Cache, GatedDelta, Heads, KimiDelta, Latent, Lightning, Mamba1, Mamba2, Ring, ShortConvolution, State
 
 BF16 = KvDtype("auto")
 SETTINGS = CacheSettings(max_model_len=32_768, in_flight=16_384, kv=BF16)
@@ -78,6 +78,13 @@ def test_a_chunk_reserves_the_tokens_in_flight_and_no_block_more() -> None:
 def test_cross_attention_is_as_long_as_the_encoders_input() -> None:
     page = page_of(replace(LLAMA, cross=True), 1, replace(SETTINGS, encoder_tokens=8_192))
     assert page.blocks(448, replace(SETTINGS, encoder_tokens=8_192)) == 512
+
+
+@pytest.mark.parametrize(("drafts", "entries"), [(0, 4), (1, 8), (4, 8), (5, 16)])
+def test_a_ring_is_one_block_a_request_and_grows_by_whole_groups_with_what_is_drafted(drafts: int, entries: int) -> None:
+    settings = replace(SETTINGS, draft_tokens=drafts)
+    page = page_of(Ring(4, 256), 1, settings)
+    assert (page.size, page.blocks(131_072, settings)) == (entries * 512, 1)
 
 
 @pytest.mark.parametrize(("states", "blocks"), [("running", 1), ("aligned", 2), ("every", 32)])

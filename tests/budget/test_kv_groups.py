@@ -88,3 +88,9 @@ def test_uneven_pages_may_lie_side_by_side() -> None:
     assert [(one.page.kind, one.page.block, len(one.members)) for one in groups] == [
         ("sliding_latent", 64, 31), ("sliding_latent", 64, 30), ("sliding_latent", 4, 30), ("latent", 256, 60),
     ]  # fmt: skip
+
+
+def test_packed_states_are_cut_until_a_group_is_no_wider_than_the_attention_beside_it() -> None:
+    state, attention = Page("state", 640, 1_000), Page("latent", 640, 900)
+    groups = grouped(([state] * 3 + [attention]) * 4, packed=True)
+    assert sizes(groups) == [("state", 3)] * 4 + [("latent", 4)]

@@ -10,7 +10,7 @@ from bot.budget.placement import heads_per_rank, stage_layers, stage_of
 from bot.budget.plan import plan
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
-from bot.domain.shape import Cache, GatedDelta, Heads, Latent, Mamba2, ModelShape
+from bot.domain.shape import Cache, GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape, Ring
 
 NEW = PlannerRules(
     in_flight="batches", holds_null_block=True, printed_tokens="concurrency", override_limits=True, states="aligned",
@@ -90,11 +90,21 @@ def test_state_fills_an_attention_page() -> None:
     assert told.fixed_bytes == (9 * 16 * 784 * 4_096,)
 
 
+def test_a_block_of_glm_5_3_flash_is_as_wide_as_its_start_printed() -> None:
+    kept = (Latent(132, "uint8", tokens_per_entry=4), Ring(4, 256), Latent(512))
+    delta = KimiDelta(64, 128, 4, bounded=-5.0)
+    model = replace(shape(*([delta] * 3 + [kept]) * 11, delta), packed=True)  # type: ignore[arg-type]
+    told = planned(model, Grid(tp=8), [int(81.79 * 2**30)] * 8, replace(CUT, block=640, state_bytes=4, states="aligned"))
+    assert set(told.bytes_per_block) == {7_441_280}  # as printed by eight H200 of a public log, with 55.15 requests of this length
+    assert (told.request_blocks, round(told.concurrency or 0, 1)) == (205 + 4 * 2 + 1, 55.1)
+
+
 CACHES = st.sampled_from([FULL, WINDOW, Heads(2, 64, 64), Heads(8, 128, 128, chunk=8_192), Heads(8, 128, 128, window=4_096)])
 MODELS = st.one_of(
     st.lists(CACHES, min_size=1, max_size=24).map(lambda layers: shape(*layers)),
     st.integers(1, 30).map(lambda n: shape(*[(Latent(132, "uint8"), Latent(576))] * n)),
     st.integers(1, 12).map(lambda n: replace(shape(*([Mamba2(8_192, 8, 128, 64, 128, 4)] * 3 + [FULL]) * n))),
+    st.integers(1, 8).map(lambda n: replace(shape(*([KimiDelta(64, 128, 4)] * 3 + [(Latent(512), Ring(4, 256))]) * n), packed=True)),
 )
 
 
