@@ -20,6 +20,7 @@ SAID = {
         "[Bug]: OOM in process_weights_after_loading for a four-bit MoE, vllm",
         "When converting the weights to fp8 vLLM needs twice the memory and OOMs.",
         "vllm 加载权重的时候显存爆了",
+        "We get OOM before any cache stands, right when shard 5/9 is being read. vLLM 0.12.",
     ],
     "profiling": [
         "determine_available_memory raises torch.OutOfMemoryError on the last card (vllm 0.12)",
@@ -29,6 +30,7 @@ SAID = {
     "kv_cache_sizing": [
         "vllm refuses to start because 16.0 GiB KV cache is needed but only 9.1 GiB is available",
         "available KV cache memory is negative after upgrading vllm",
+        "no memory left for KV cache blocks after the weights (vllm 0.9)",
         "vllm 启动报错 KV cache 不足",
     ],
     "kv_cache_allocation": ["CUDA out of memory when the KV cache is allocated (vllm 0.15, 2 engines on one GPU)"],
@@ -45,11 +47,18 @@ SAID = {
         "Every time a user uploads a 4K image vLLM runs out of memory",
         "GPU memory of the vllm server grows until it OOMs after days",
         "CUDA OOM mid-generation with drafts (vllm 0.12)",
+        "The first long request kills vLLM with CUDA out of memory, short ones are fine",
+        "vllm 服务跑了一天之后 OOM 崩溃",
     ],
     "startup_check": ["vllm refuses to start: free memory on device is less than desired gpu memory utilization"],
-    "wake_up": ["rollout 唤醒 vllm 时 OOM"],
+    "wake_up": [
+        "rollout 唤醒 vllm 时 OOM",
+        "calling llm.wake_up(tags=['kv_cache']) raises torch.OutOfMemoryError",
+        "When vLLM wakes from sleep mode it OOMs because another model was loaded meanwhile",
+    ],
     "host_memory": [
         "The container exits with code 137 during model load (vllm)",
+        "While loading a 405B the host runs out of RAM and the process is gone (vllm)",
         "CPU memory keeps growing until vllm is Killed, GPU memory is fine",
     ],
 }
