@@ -47,7 +47,7 @@ async def diagnose(
         try:
             reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None)
         except Unusable as unusable:
-            await room.outbox.whisper(job.who, place, body["user"], str(unusable))
+            await room.outbox.whisper(job.who, place, body["user"], str(unusable), about=job.arrival.key)
             return None
         document: Mapping[str, Any] = reply.document
         if reply.warning and document.get("id") is None and job.attempt < PATIENT:
@@ -77,7 +77,7 @@ async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], 
     """The incident's one message, posted or edited, with its outcomes so far."""
     kept = await room.store.load(job.who.team, document["id"]) if document.get("id") else None
     blocks, text = message_of(kept, document, remark)
-    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text, doubtful=job.again)
+    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text)
 
 
 def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str | None = None) -> tuple[list[Block], str]:
@@ -113,7 +113,7 @@ async def _whisper_refusals(room: Room, job: Job, place: Place, gathered: Gather
     if gathered.refusals:
         text = "\n".join(gathered.refusals[:5])
         if job.body.get("user"):
-            await room.outbox.whisper(job.who, place, job.body["user"], text)
+            await room.outbox.whisper(job.who, place, job.body["user"], text, about=job.arrival.key)
 
 
 async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
@@ -122,6 +122,5 @@ async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
     if not hidden or not author or job.body.get("bot"):
         return
     what = "1 secret" if hidden == 1 else f"{hidden:,} secrets"
-    await room.outbox.whisper(
-        job.who, place, author, f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
-    )
+    said = f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
+    await room.outbox.whisper(job.who, place, author, said, about=job.arrival.key)

@@ -201,6 +201,7 @@ def _click(body: Mapping[str, Any]) -> Arrival:
         "ephemeral": bool(container.get("is_ephemeral")),
         "response_url": body.get("response_url"),
         "trigger_id": body.get("trigger_id"),
+        "at": action.get("action_ts"),
         "view_id": (body.get("view") or {}).get("id"),
         "home": (body.get("view") or {}).get("type") == "home",
         "meta": (body.get("view") or {}).get("private_metadata"),

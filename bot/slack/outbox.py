@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from bot.slack.installs import Identity, Installs
 from bot.slack.render.blocks import Block, line, plainly, rich
 from bot.slack.render.escape import cut, escape
 from bot.slack.render.limits import FALLBACK, fit
+from bot.slack.seen import METADATA, SETTLES, holding, marked, sought
+from bot.store.errors import LostClaimError
 
 if TYPE_CHECKING:
     from bot.store.store import Store
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 TRIES = 5
 LONGEST_WAIT = 300.0  # seconds
-METADATA = "oombot_reply"
+LOST = 6.0  # seconds in which Slack shows what it made of a call whose connection was lost
+POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than `SETTLES`
 # Refusals of a layout, after which the same content is tried once in the oldest blocks, then as text alone.
 LAYOUT = frozenset(
     {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "invalid_arguments", "metadata_too_large"}
@@ -34,7 +37,11 @@ GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_close
 
 
 class UnsureError(Exception):
-    """A call failed in a way that leaves open whether Slack carried it out."""
+    """A call failed in a way that leaves open whether Slack carried it out. `ended`: Slack answered, so it is not still at it."""
+
+    def __init__(self, said: str, *, ended: bool = False) -> None:
+        super().__init__(said)
+        self.ended = ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +70,23 @@ class Outbox:
         self._hosts = hosts
         self._not_before: dict[str, float] = {}
 
-    async def call(self, who: Identity, method: str, *, sure: bool = False, **arguments: Any) -> dict[str, Any]:
+    async def call(
+        self, who: Identity, method: str, *, sure: bool = False, fence: Callable[[], Awaitable[None]] | None = None, **arguments: Any
+    ) -> dict[str, Any]:
         """One Web API call. Waits out 429, retries 5xx and lost connections; SlackApiError when Slack refuses.
 
-        `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been.
+        `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been. `fence` is passed right before
+        every try: what it raises keeps the call from being made.
         """
+        sure = sure or fence is not None
         lane = f"{who.team}:{method}:{arguments.get('channel', '')}"
         for attempt in range(1, TRIES + 1):
             await asyncio.sleep(max(0.0, self._not_before.get(lane, 0.0) - time.monotonic()))
+            if fence is not None:
+                await fence()
             try:
-                answer = await getattr(self._installs.client(who.token), method.replace(".", "_"))(**arguments)
+                async with asyncio.timeout(POST_SECONDS if sure else None):
+                    answer = await getattr(self._installs.client(who.token), method.replace(".", "_"))(**arguments)
             except SlackApiError as refused:
                 status = refused.response.status_code
                 if status == 429:
@@ -83,7 +97,10 @@ class Outbox:
                 if status < 500:
                     raise
                 if sure:
-                    raise UnsureError(f"{method}: {status}") from refused
+                    raise UnsureError(f"{method}: {status}", ended=True) from refused
+            except aiohttp.ClientConnectorError:
+                if attempt == TRIES:
+                    raise UnsureError(f"{method}: Slack cannot be reached", ended=True) from None
             except (aiohttp.ClientError, TimeoutError, SlackRequestError) as lost:
                 if sure or attempt == TRIES:
                     raise UnsureError(f"{method}: {type(lost).__name__}") from lost
@@ -92,69 +109,94 @@ class Outbox:
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         raise UnsureError(f"{method}: still refused after {TRIES} tries")
 
-    async def post(
-        self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str, *, doubtful: bool, since: str | None = None
-    ) -> str:
-        """Posts once; `kind` tells messages of one thread apart. `doubtful`: an earlier try may have posted, so look first. The ts."""
+    async def post(self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str) -> str:
+        """Posts once, also when a worker died on the way; `kind` tells the messages of one thread apart. The ts."""
+        before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
+        if before is not None and before.ts:
+            return before.ts
+        ts, _ = await self._posted(who, place, kind, blocks, text, None, before.at if before else None)
+        await self._remember(who, place, kind, ts, None, None)
+        return ts
+
+    async def _posted(
+        self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str, incident: str | None, begun: float | None
+    ) -> tuple[str, bool]:
+        """The ts, and whether the message was there before. `begun`: when an earlier try was (Unix seconds), whose end is not known.
+
+        Before each call its intent is stored, which a worker that has lost its claim cannot; who finds an intent looks in Slack first.
+        Two messages are left only where Slack carries a call out later than `SETTLES` after it was begun, and its caller is dead.
+        """
+        metadata = {"event_type": METADATA, "event_payload": {"kind": kind}}
+
+        async def intend() -> None:
+            await self._store.remember_reply(incident, who.team, place.channel, place.thread or "", "", kind)
+
         for _ in range(TRIES):
-            if doubtful and (found := await self._find(who, place, kind, since)):
-                return found
-            await self._store.still_held()
-            metadata = {"event_type": METADATA, "event_payload": {"kind": kind}}
+            if begun is not None:
+                mine = marked(kind, as_sent(blocks, text)[1])
+                if found := await sought(self.call, who, place.channel, place.thread, mine, begun):
+                    return found, True
             try:
                 answer = await self._laid_out(
-                    who,
-                    "chat.postMessage",
-                    blocks,
-                    text,
-                    channel=place.channel,
-                    thread_ts=place.thread,
-                    metadata=metadata,
-                    unfurl_links=False,
-                    unfurl_media=False,
-                    sure=True,
-                )
+                    who, "chat.postMessage", blocks, text, channel=place.channel, thread_ts=place.thread, metadata=metadata,
+                    unfurl_links=False, unfurl_media=False, fence=intend,
+                )  # fmt: skip
             except UnsureError as unsure:
                 log.warning("post of %s in %s: %s", kind, place.channel, unsure)
-                doubtful = True
+                begun = time.time() - (SETTLES if unsure.ended else SETTLES - LOST)
                 await asyncio.sleep(0.5)
                 continue
-            return str(answer["ts"])
+            return str(answer["ts"]), False
         raise UnsureError(f"{kind} could not be posted")
+
+    async def _remember(self, who: Identity, place: Place, kind: str, ts: str, incident: str | None, digest: str | None) -> None:
+        """Notes the message that stands. A worker that lost its claim while it posted takes its own back, if its heir posted another."""
+        try:
+            await self._store.remember_reply(incident, who.team, place.channel, place.thread or "", ts, kind, digest)
+        except LostClaimError:
+            end = time.monotonic() + SETTLES
+            while (heirs := await self._store.reply_of(who.team, place.channel, place.thread or "", kind)) is not None:
+                if heirs.ts or time.monotonic() > end:
+                    break
+                await asyncio.sleep(1.0)
+            if heirs is not None and heirs.ts not in ("", ts):
+                log.warning("%s in %s was posted twice: one is taken back", kind, place.channel)
+                await self.call(who, "chat.delete", channel=place.channel, ts=ts)
+            raise
 
     async def update(self, who: Identity, channel: str, ts: str, blocks: Sequence[Block], text: str) -> None:
         """Edits in place. SlackApiError when the message is gone."""
         await self._laid_out(who, "chat.update", blocks, text, channel=channel, ts=ts)
 
-    async def reply(
-        self, who: Identity, place: Place, incident: str | None, kind: str, blocks: Sequence[Block], text: str, *, doubtful: bool
-    ) -> str:
+    async def reply(self, who: Identity, place: Place, incident: str | None, kind: str, blocks: Sequence[Block], text: str) -> str:
         """The one message of that kind in the thread: posted the first time, edited after. The ts."""
         digest = hashlib.sha256(json.dumps([list(blocks), text], sort_keys=True).encode()).hexdigest()
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
-        if before is not None:
-            if before.digest == digest:
-                return before.ts
+        if before is not None and before.ts and before.digest == digest:
+            return before.ts
+        ts, stale, begun = (before.ts, True, before.at) if before is not None else ("", True, None)
+        for _ in range(2):
+            if not ts:
+                ts, stale = await self._posted(who, place, kind, blocks, text, incident, begun)
+            if not stale:
+                break
             try:
-                await self.update(who, place.channel, before.ts, blocks, text)
+                await self.update(who, place.channel, ts, blocks, text)
+                break
             except SlackApiError as refused:
                 if refused.response.get("error") not in GONE:
                     raise
-                before = None
-        if before is None:
-            ts = await self.post(who, place, kind, blocks, text, doubtful=doubtful)
-            if doubtful:
-                await self.update(who, place.channel, ts, blocks, text)
-        else:
-            ts = before.ts
-        await self._store.remember_reply(incident, who.team, place.channel, place.thread or "", ts, kind, digest)
+                ts, begun = "", None
+        await self._remember(who, place, kind, ts, incident, digest)
         return ts
 
-    async def whisper(self, who: Identity, place: Place, user: str, text: str, blocks: Sequence[Block] | None = None) -> None:
-        """Only `user` sees it; it is gone after a reload. In a direct message it is an ordinary message."""
+    async def whisper(
+        self, who: Identity, place: Place, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str
+    ) -> None:
+        """Only `user` sees it; it is gone after a reload. In a direct message it is an ordinary message, said once `about` one arrival."""
         if place.channel.startswith("D"):
-            await self._laid_out(who, "chat.postMessage", blocks or (), text, channel=place.channel, thread_ts=place.thread,
-                                 unfurl_links=False, unfurl_media=False)  # fmt: skip
+            said = hashlib.sha256(text.encode()).hexdigest()[:12]
+            await self.post(who, place, f"word:{about}:{said}", blocks or (), text)
             return
         try:
             await self._laid_out(who, "chat.postEphemeral", blocks or (), text, channel=place.channel, user=user, thread_ts=place.thread)
@@ -202,8 +244,15 @@ class Outbox:
                 await asyncio.sleep(min(wait, LONGEST_WAIT))
         return False
 
-    async def upload(self, who: Identity, place: Place, files: Sequence[Upload], comment: str) -> None:
-        """Files into the thread as one message; SlackApiError when Slack refuses."""
+    async def upload(self, who: Identity, place: Place, kind: str, files: Sequence[Upload], comment: str, since: str | None) -> None:
+        """Files into the thread as one message; SlackApiError when Slack refuses. Its intent is stored as that of a post is.
+
+        `since`: the ts before which an upload of the same name is an older one.
+        """
+        before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
+        mine = holding(files[0].name)
+        if before and not before.ts and await sought(self.call, who, place.channel, place.thread, mine, before.at, since):
+            return
         done = []
         for file in files:
             seen: dict[str, Any] = {"alt_txt": file.alt} if file.alt else {}
@@ -214,15 +263,14 @@ class Outbox:
                 if answer.status != 200:
                     raise UnsureError(f"upload of {file.name}: status {answer.status}")
             done.append({"id": opened["file_id"], "title": file.name})
+
+        async def intend() -> None:
+            await self._store.remember_reply(None, who.team, place.channel, place.thread or "", "", kind)
+
         await self.call(
-            who,
-            "files.completeUploadExternal",
-            sure=True,
-            files=done,
-            channel_id=place.channel,
-            thread_ts=place.thread,
+            who, "files.completeUploadExternal", fence=intend, files=done, channel_id=place.channel, thread_ts=place.thread,
             initial_comment=comment,
-        )
+        )  # fmt: skip
 
     async def _laid_out(self, who: Identity, method: str, blocks: Sequence[Block], text: str, **arguments: Any) -> dict[str, Any]:
         shown, short = as_sent(blocks, text)
@@ -239,31 +287,10 @@ class Outbox:
                 raise
         return await self.call(who, method, text=short, blocks=[], **arguments)
 
-    async def _find(self, who: Identity, place: Place, kind: str, since: str | None) -> str | None:
-        """A message of ours of that kind already in the thread; None when there is none, or Slack does not let us look."""
-        try:
-            if place.thread is None:
-                answer = await self.call(
-                    who, "conversations.history", channel=place.channel, oldest=since or "0", limit=100, include_all_metadata=True
-                )
-            else:
-                answer = await self.call(
-                    who, "conversations.replies", channel=place.channel, ts=place.thread, limit=200, include_all_metadata=True
-                )
-        except SlackApiError:
-            return None
-        return next((str(m["ts"]) for m in answer.get("messages", ()) if _is_ours(m, who, kind)), None)
-
 
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:
     """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block where there is none."""
     return list(blocks) or [fit(rich(line(text)))], escape(cut(text, FALLBACK)).strip() or "–"
-
-
-def _is_ours(message: Mapping[str, Any], who: Identity, kind: str) -> bool:
-    metadata = message.get("metadata") or {}
-    own = message.get("bot_id") == who.bot_id or message.get("user") == who.bot_user
-    return own and metadata.get("event_type") == METADATA and (metadata.get("event_payload") or {}).get("kind") == kind
 
 
 def _retry_after(refused: SlackApiError) -> float:

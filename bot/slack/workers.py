@@ -3,14 +3,14 @@
 import asyncio
 import json
 import logging
-import os
 import time
-import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slack_sdk.errors import SlackApiError
 
+from bot.slack.alive import is_dead, worker_name
 from bot.slack.inbox import Arrival
 from bot.slack.installs import Identity
 from bot.slack.outbox import Place
@@ -44,15 +44,16 @@ class Workers:
         self._room = room
         self._count = count
         self._lease = lease
-        self._name = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._name = worker_name()
         self._tasks: list[asyncio.Task[None]] = []
         self._woken = asyncio.Event()
+        self._looking = asyncio.Lock()
         self._stopping = False
         self._noted = -NOTED_EVERY
 
     def start(self) -> None:
         """Begins to work."""
-        self._tasks = [asyncio.create_task(self._run(looks=number == 0), name=f"slack worker {number}") for number in range(self._count)]
+        self._tasks = [asyncio.create_task(self._run(first=number == 0), name=f"slack worker {number}") for number in range(self._count)]
 
     def wake(self) -> None:
         """Something has been stored."""
@@ -68,8 +69,10 @@ class Workers:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _run(self, *, looks: bool) -> None:
-        """One of them looks at an empty queue now and then, for what comes due; the others sleep until they are woken."""
+    async def _run(self, *, first: bool) -> None:
+        """Claims and works. Of those that find nothing, one looks again after a pause, for what comes due; the others sleep."""
+        if first:
+            await self._inherit()
         while not self._stopping:
             self._woken.clear()
             try:
@@ -78,16 +81,27 @@ class Workers:
                 log.exception("the queue could not be read")
                 delivery = None
             if delivery is None:
-                await self._wait(PAUSE if looks else None)
+                await self._wait()
             else:
                 self._woken.set()  # there may be more
                 await self._deliver(delivery)
 
-    async def _wait(self, most: float | None) -> None:
+    async def _inherit(self) -> None:
+        """What a process held that was killed here is worked at once."""
         try:
-            await asyncio.wait_for(self._woken.wait(), most)
-        except TimeoutError:
+            if count := await self._room.store.release(is_dead):
+                log.warning("taken over from a process that ended: %s", count)
+                self._woken.set()
+        except Exception:
+            log.warning("claims of dead workers could not be looked for: they end with their leases", exc_info=True)
+
+    async def _wait(self) -> None:
+        if self._looking.locked():
+            await self._woken.wait()
             return
+        async with self._looking:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), PAUSE)
 
     async def _deliver(self, delivery: "Delivery") -> None:
         """The one error handler: what is not mended here is tried again later, and said in the end."""
@@ -164,6 +178,6 @@ class Workers:
                 await self._room.outbox.respond(body["response_url"], said)
             elif who is not None and body.get("channel") and body.get("user"):
                 place = Place(body["channel"], body.get("thread_ts") or body.get("ts"))
-                await self._room.outbox.whisper(who, place, body["user"], said)
+                await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key)
         except Exception as failed:
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

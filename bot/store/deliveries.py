@@ -1,5 +1,6 @@
 """Deliveries: what a chat sent, stored before it is acknowledged, worked once, in order within a thread."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,15 @@ def renew(connection: Connection, delivery: int, lease_seconds: float) -> bool:
     return _change(connection, delivery, lease)
 
 
+def release(connection: Connection, dead: Callable[[str], bool]) -> int:
+    """The claims of dead workers end now, not with their leases; gives how many."""
+    c = deliveries.c
+    held = connection.execute(select(c.worker).where(c.state == "working").distinct()).scalars()
+    gone = [worker for worker in held if worker and dead(worker)]
+    ended = update(deliveries).where(c.state == "working", c.worker.in_(gone)).values(lease_until=0)
+    return connection.execute(ended).rowcount if gone else 0
+
+
 def finish(connection: Connection, delivery: int) -> bool:
     """Done: the row stays, so that the same thing is known again; what it carried is gone. False when it was done before."""
     return _change(connection, delivery, {"state": "done", "payload": b"", "done_at": clock(), "error": None, "lease_until": None})
@@ -109,7 +119,7 @@ def backlog(connection: Connection) -> dict[str, Any]:
 def remember_reply(
     connection: Connection, incident: str | None, team: str, channel: str, thread: str, message: str, kind: str, digest: str | None
 ) -> None:
-    """Which message of ours answers a thread: the one that is edited in place."""
+    """Which message of ours answers a thread: the one that is edited in place. An empty `message`: it is about to be posted."""
     said = {"number": number_of(incident) if incident else None, "message": message, "digest": digest, "at": clock()}
     insert = upsert(connection, replies).values(team=team, channel=channel, thread=thread, kind=kind, **said)
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "channel", "thread", "kind"), set_=said))
@@ -117,19 +127,23 @@ def remember_reply(
 
 @dataclass(frozen=True, slots=True)
 class OwnReply:
-    """A message of ours: its `ts`, the digest of what it shows, the incident it is about."""
+    """A message of ours: its `ts`, the digest of what it shows, the incident it is about, and when that was noted (Unix seconds).
+
+    An empty `ts`: its posting was begun then, and how it ended is not known.
+    """
 
     ts: str
     digest: str | None
     incident: str | None
+    at: float
 
 
 def reply_of(connection: Connection, team: str, channel: str, thread: str, kind: str) -> OwnReply | None:
     """Our message of that kind in a thread, if there is one."""
     c = replies.c
-    query = select(c.message, c.digest, c.number).where(c.team == team, c.channel == channel, c.thread == thread, c.kind == kind)
+    query = select(c.message, c.digest, c.number, c.at).where(c.team == team, c.channel == channel, c.thread == thread, c.kind == kind)
     row = connection.execute(query).first()
-    return None if row is None else OwnReply(row.message, row.digest, None if row.number is None else label(row.number))
+    return None if row is None else OwnReply(row.message, row.digest, None if row.number is None else label(row.number), row.at / _SECOND)
 
 
 def _change(connection: Connection, delivery: int, values: dict[str, Any]) -> bool:

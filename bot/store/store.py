@@ -246,10 +246,9 @@ class Store:
         deliveries.HELD.set((found.id, found.attempts) if found else None)
         return found
 
-    async def still_held(self) -> None:
-        """Before something that cannot be taken back: LostClaimError when another worker has claimed what this task works."""
-        if deliveries.HELD.get() is not None:
-            await self._write(lambda connection: None)
+    async def release(self, dead: Callable[[str], bool]) -> int:
+        """What workers hold that `dead` says are gone may be claimed at once; gives how much."""
+        return await self._write(deliveries.release, dead)
 
     async def renew(self, delivery: int, lease_seconds: float = 60) -> bool:
         """The lease counts from now again; False when the delivery is no longer in work."""
@@ -274,7 +273,7 @@ class Store:
     async def remember_reply(
         self, incident_id: str | None, team: str, channel: str, thread: str, ts: str, kind: str, digest: str | None = None
     ) -> None:
-        """Which message of ours answers this thread."""
+        """Which message of ours answers this thread; with an empty `ts`: that one is about to be posted."""
         await self._write(deliveries.remember_reply, incident_id, team, channel, thread, ts, kind, digest)
 
     async def reply_of(self, team: str, channel: str, thread: str, kind: str) -> OwnReply | None:

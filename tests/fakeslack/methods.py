@@ -103,6 +103,17 @@ def update(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message["ts"], "text": message["text"]}
 
 
+def delete(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
+    channel = channel_of(slack, team, args)
+    message = channel.message(str(args["ts"]))
+    if message is None:
+        raise Refusal("message_not_found")
+    if message.get("bot_id") != team.bot_id:
+        raise Refusal("cant_delete_message")
+    channel.messages.remove(message)
+    return {"channel": channel.id, "ts": message["ts"]}
+
+
 def post_ephemeral(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     channel = channel_of(slack, team, args, member=True)
     laid_out(args, update=False)
@@ -128,8 +139,9 @@ def react(add: bool) -> Callable[["FakeSlack", Team, Args], dict[str, Any]]:
     return work
 
 
-def _shown(message: dict[str, Any], args: Args) -> dict[str, Any]:
-    return message if args.get("include_all_metadata") else {key: value for key, value in message.items() if key != "metadata"}
+def _shown(slack: "FakeSlack", message: dict[str, Any], args: Args) -> dict[str, Any]:
+    given = args.get("include_all_metadata") and slack.gives_metadata
+    return message if given else {key: value for key, value in message.items() if key != "metadata"}
 
 
 def history_scope(channel: Channel) -> str:
@@ -143,8 +155,9 @@ def replies(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     found = channel.thread(str(args["ts"]))
     if not found:
         raise Refusal("thread_not_found")
-    most = int(args.get("limit", 1000))
-    return {"messages": [_shown(m, args) for m in found[:most]], "has_more": len(found) > most}
+    # Slack gives the thread's first message in any case.
+    oldest = float(args.get("oldest") or 0)
+    return _messages(slack, [m for m in found if m is found[0] or float(m["ts"]) > oldest], args)
 
 
 def history(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
@@ -152,8 +165,14 @@ def history(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     if history_scope(channel) not in team.scopes:
         raise Refusal("missing_scope", needed=history_scope(channel))
     oldest = float(args.get("oldest") or 0)
-    found = [m for m in channel.messages if "thread_ts" not in m and float(m["ts"]) > oldest]
-    return {"messages": [_shown(m, args) for m in reversed(found)][: int(args.get("limit", 100))], "has_more": False}
+    return _messages(slack, [m for m in reversed(channel.messages) if "thread_ts" not in m and float(m["ts"]) > oldest], args)
+
+
+def _messages(slack: "FakeSlack", found: list[dict[str, Any]], args: Args) -> dict[str, Any]:
+    limit, start = min(int(args.get("limit", 100)), slack.most_messages), int(args.get("cursor") or 0)
+    more = start + limit < len(found)
+    page = {"messages": [_shown(slack, m, args) for m in found[start : start + limit]], "has_more": more}
+    return page | ({"response_metadata": {"next_cursor": str(start + limit)}} if more else {})
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
@@ -309,6 +328,7 @@ METHODS = {
     "chat.update": Method(
         update, ("chat:write",), frozenset({"channel", "ts", "text", "blocks", "metadata", "parse", "link_names"}), ("channel", "ts")
     ),
+    "chat.delete": Method(delete, ("chat:write",), frozenset({"channel", "ts"}), ("channel", "ts")),
     "chat.postEphemeral": Method(
         post_ephemeral,
         ("chat:write",),

@@ -31,7 +31,7 @@ LOGIN = b"<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>
 @dataclass
 class Fault:
     method: str
-    kind: str  # ratelimited | status | error | slow | drop
+    kind: str  # ratelimited | status | error | slow (carried out later) | late (answered later) | drop
     times: int = 1
     value: Any = None
 
@@ -86,6 +86,8 @@ class FakeSlack:
         self.used_scopes: set[str] = set()
         self.faults: list[Fault] = []
         self.hear_events = True
+        self.gives_metadata = True
+        self.most_messages = 1_000  # of one page; 15 for apps that are sold outside the Marketplace
         self._ids = itertools.count(1)
         self._port = port
         self._sockets: list[web.WebSocketResponse] = []
@@ -353,12 +355,14 @@ class FakeSlack:
         fault = self._fault(name)
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.value)
-        elif fault is not None and fault.kind != "drop":
+        elif fault is not None and fault.kind not in ("drop", "late"):
             return self._faulty(call, fault, team)
         try:
             done = self._carry_out(name, team, args)
         except Refusal as refusal:
             return self._refused(call, refusal, team)
+        if fault is not None and fault.kind == "late":
+            await asyncio.sleep(fault.value)
         if fault is not None and fault.kind == "drop":
             assert request.transport is not None
             request.transport.abort()  # carried out, but the app never hears

@@ -20,7 +20,7 @@ async def serve(api_url: str, database: str, token: str, secret: str, port: int,
     settings = Settings(database_url=database, slack_api_url=api_url, slack_bot_token=token, **transport)
     store = await open_store(database)
     desk = Desk(settings, SimpleNamespace, material.judge, lambda: datetime.now(UTC), store)  # type: ignore[arg-type]
-    door = build_slack(desk, settings, store, asks=asks(), lease=1.0)
+    door = build_slack(desk, settings, store, asks=asks())
     app = web.Application()
     app.add_routes(door.routes)
     runner = web.AppRunner(app, access_log=None)

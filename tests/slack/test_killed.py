@@ -41,27 +41,31 @@ async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
         started._transport.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("moment", ["while the eyes are put on", "while the answer is posted", "after the answer is posted"])
-async def test_the_answer_comes_once_after_the_restart(world: World, moment: str) -> None:
+MOMENTS = {
+    "while the eyes are put on": ("reactions.add", "slow", 30.0),
+    "while Slack takes its time to post": ("chat.postMessage", "slow", 4.0),  # carried out when the next life has already begun
+    "after Slack has posted, before the bot hears of it": ("chat.postMessage", "late", 30.0),
+    "after the answer is posted": None,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_the_answer_comes_once_and_soon_after_the_restart(world: World, moment: str) -> None:
     slack = world.slack
     world.expected_refusals = {"already_reacted", "no_reaction"}  # the first life may have come that far
-    if moment == "while the eyes are put on":
-        slack.fault("reactions.add", "slow", value=30)
-    elif moment == "while the answer is posted":
-        slack.fault("chat.postMessage", "slow", value=1.5)  # carried out after the bot has died
+    fault = MOMENTS[moment]
+    if fault is not None:
+        slack.fault(fault[0], fault[1], value=fault[2])
     async with process(world) as bot:
         ts = await world.ann.mention(world.channel, CRASH)
-        called = {"while the eyes are put on": "reactions.add", "while the answer is posted": "chat.postMessage"}.get(moment)
-        if called:
-            await world.until(lambda: slack.called(called))
-        else:
+        await world.until(lambda: slack.called(fault[0]) if fault else world.answers(world.channel))
+        if fault is not None and fault[1] == "late":
             await world.until(lambda: world.answers(world.channel))
         bot.send_signal(signal.SIGKILL)
         await bot.wait()
-    if moment == "while the answer is posted":
-        await world.until(lambda: world.answers(world.channel))
     async with process(world):
-        await world.until(lambda: len([r for r in slack.reactions if not r[3]]) == 1, 20)
+        # Sooner than the dead one's lease ends: its process is gone, and this one can tell.
+        await world.until(lambda: len([r for r in slack.reactions if not r[3]]) == 1, 15)
         answer = await world.answer(world.channel, ts)
         await asyncio.sleep(1.5)
         assert len(world.answers(world.channel)) == 1

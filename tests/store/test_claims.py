@@ -23,7 +23,7 @@ async def test_who_slept_past_the_lease_writes_nothing_beside_the_one_who_took_o
             lambda: store.fail(first.id, "late", 1.0),
             lambda: store.finish(first.id),
             lambda: store.renew(first.id, 60),
-            store.still_held,
+            lambda: store.remember_reply("D-0001", "T1", "C1", "t1", "", "diagnosis"),
         ):
             with pytest.raises(LostClaimError, match=f"delivery {first.id}, try 1"):
                 await late()

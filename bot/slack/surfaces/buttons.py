@@ -134,7 +134,7 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         return
     try:
         files = [Upload(f"{incident}-evidence.txt", text.encode()), *await asyncio.to_thread(_picture, document)]
-        await room.outbox.upload(job.who, place, files, f"Evidence of {incident}")
+        await room.outbox.upload(job.who, place, "evidence", files, f"Evidence of {incident}", job.body.get("at"))
     except SlackApiError as refused:
         if refused.response.get("error") not in ("missing_scope", "not_allowed_token_type", "unknown_method"):
             raise
@@ -159,7 +159,7 @@ async def _share(room: Room, job: Job) -> None:
         await _tell(room, job, "Choose a channel first.")
         return
     try:
-        await room.outbox.post(job.who, Place(channel, None), f"share:{job.arrival.key}", blocks, text, doubtful=job.again)
+        await room.outbox.post(job.who, Place(channel, None), f"share:{job.arrival.key}", blocks, text)
     except SlackApiError as refused:
         await _tell(room, job, f"I may not write there ({refused.response.get('error')}): invite me to the channel first.")
         return
@@ -171,7 +171,8 @@ async def _tell(room: Room, job: Job, said: str) -> None:
     if job.body.get("response_url"):
         await room.outbox.respond(job.body["response_url"], said)
     elif job.body.get("channel"):
-        await room.outbox.whisper(job.who, Place(job.body["channel"], job.body.get("thread_ts")), job.body["user"], said)
+        place = Place(job.body["channel"], job.body.get("thread_ts"))
+        await room.outbox.whisper(job.who, place, job.body["user"], said, about=job.arrival.key)
 
 
 SURFACE = Surface(name="buttons", takes=takes, work=work, greet=greet)

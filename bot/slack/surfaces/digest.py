@@ -28,7 +28,7 @@ async def work(room: Room, job: Job) -> None:
     blocks, _ = stats_message(document)
     count = document["incidents"]
     text = f"{count:,} incident{'' if count == 1 else 's'} in this channel in the last seven days."
-    await room.outbox.post(job.who, Place(channel, None), f"digest:{week}", [*blocks, small(OFF)], text, doubtful=job.again)
+    await room.outbox.post(job.who, Place(channel, None), f"digest:{week}", [*blocks, small(OFF)], text)
 
 
 SURFACE = Surface(name="digest", takes=takes, work=work)

@@ -21,8 +21,7 @@ async def work(room: Room, job: Job) -> None:
     asked = body["mention"] or place.channel.startswith("D")
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
-    if not job.again:
-        await room.store.erase_message(job.who.team, place.channel, body["ts"])
+    await room.store.erase_message(job.who.team, place.channel, body["ts"])
     gathered = await room.intake.gather(job.who, body, text=is_evidence(body["text"]) or tells_facts(body["text"]))
     await diagnose(room, job, place, gathered, remark="Updated with the edited message")
 

@@ -1,5 +1,7 @@
 """Named in a channel or thread: a verb, a paste, a file, or a look at the thread it was called into."""
 
+from typing import Any
+
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.conversation import diagnose, incident_of, place_of
@@ -47,11 +49,11 @@ async def _thread(room: Room, job: Job, place: Place) -> Gathered:
     """What was said in the thread before the bot was called in; nothing where Slack does not let us read it."""
     found: list[Gathered] = []
     try:
-        answer = await room.outbox.call(job.who, "conversations.replies", channel=place.channel, ts=place.thread, limit=MOST_MESSAGES)
+        before = await _messages(room, job, place)
     except SlackApiError as refused:
         sentence = f"This thread cannot be read ({refused.response.get('error')}): paste the log here, or use the message shortcut."
         return Gathered((), (sentence,), 0)
-    for said in answer.get("messages") or ():
+    for said in before:
         if said.get("user") == job.who.bot_user or said.get("bot_id") == job.who.bot_id or said["ts"] >= job.body["ts"]:
             continue
         slim = message(said, job.who.bot_user)
@@ -60,6 +62,21 @@ async def _thread(room: Room, job: Job, place: Place) -> Gathered:
     return Gathered(
         tuple(c for g in found for c in g.contributions), tuple(r for g in found for r in g.refusals), sum(g.hidden for g in found)
     )
+
+
+async def _messages(room: Room, job: Job, place: Place) -> list[dict[str, Any]]:
+    """The thread's first messages: Slack may give few at a time."""
+    found: list[dict[str, Any]] = []
+    page: dict[str, Any] = {}
+    while len(found) < MOST_MESSAGES:
+        answer = await room.outbox.call(
+            job.who, "conversations.replies", channel=place.channel, ts=place.thread, limit=MOST_MESSAGES, **page
+        )
+        found += answer.get("messages") or ()
+        page = {"cursor": (answer.get("response_metadata") or {}).get("next_cursor")}
+        if not page["cursor"]:
+            break
+    return found[:MOST_MESSAGES]
 
 
 SURFACE = Surface(name="mention", takes=takes, work=work)

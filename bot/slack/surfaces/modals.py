@@ -91,7 +91,7 @@ async def _opened(room: Room, job: Job, channel: str) -> Place:
     """A thread for the log: one short message that says whose it is."""
     blocks = [rich(line("A log from ", person(job.body["user"]), ", sent by the form. The answer is in the thread."))]
     text = "A log, sent by the form. The answer is in the thread."
-    ts = await room.outbox.post(job.who, Place(channel, None), f"form:{job.body['view_id']}", blocks, text, doubtful=job.again)
+    ts = await room.outbox.post(job.who, Place(channel, None), f"form:{job.body['view_id']}", blocks, text)
     return Place(channel, ts)
 
 

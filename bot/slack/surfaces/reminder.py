@@ -22,7 +22,7 @@ async def work(room: Room, job: Job) -> None:
         return
     if any(trial.result for trial in incident.trials):
         return
-    await room.outbox.post(job.who, place, f"reminder:{incident.id}", [], TEXT, doubtful=job.again)
+    await room.outbox.post(job.who, place, f"reminder:{incident.id}", [], TEXT)
 
 
 SURFACE = Surface(name="reminder", takes=takes, work=work)

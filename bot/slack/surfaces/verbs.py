@@ -63,9 +63,9 @@ async def run_verb(room: Room, job: Job, said: Verb) -> None:
     place = place_of(body)
     blocks, text = await answer(room, job, said)
     if said.name in SHARED or place.channel.startswith("D"):
-        await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text, doubtful=job.again)
+        await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text)
     else:
-        await room.outbox.whisper(job.who, place, body["user"], text, blocks)
+        await room.outbox.whisper(job.who, place, body["user"], text, blocks, about=job.arrival.key)
 
 
 async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[bool]]) -> None:
@@ -78,7 +78,7 @@ async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[
     await eyes_on(room, job)
     try:
         if not await read(room, job):
-            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT, doubtful=job.again)
+            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT)
     finally:
         await eyes_off(room, job)
 
