@@ -29,7 +29,6 @@ class FormatRule(Shape, frozen=True):
     pattern: str
     anchor: Texts = ""
     role: str = ""
-    sources: list[str] = []
     example: list[FormatExample] = []
 
 
@@ -51,7 +50,7 @@ class FactRule(Shape, frozen=True):
     """What a line says. `anchor` is plain text looked for before `pattern` is tried; every group named in `fields` is parsed.
 
     `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
-    `spans` lets the message run over following unsigned lines (hard wraps).
+    `spans` lets the message run over following unsigned lines (hard wraps). `sources`: public threads that show it, for who mends the rule.
     """
 
     id: str
@@ -63,7 +62,6 @@ class FactRule(Shape, frozen=True):
     vllm: str = ""
     engine: str = ""
     spans: int = 0
-    seen_in: list[str] = []
     sources: list[str] = []
     example: list[FactExample] = []
     counterexample: list[Counterexample] = []
