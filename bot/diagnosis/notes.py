@@ -17,12 +17,18 @@ def notes_of(
 ) -> tuple[str, ...]:
     """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised."""
     return (
+        *_foreign(evidence),
         *_tenants(evidence, derived, change),
         *_counted_from(evidence, change),
         *_version(evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
+
+
+def _foreign(evidence: Evidence) -> Iterator[str]:
+    if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in evidence.facts):
+        yield "This engine's stages and flags are not known here: what is advised holds for any engine, and its own manual names the setting."
 
 
 def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:

@@ -35,8 +35,13 @@ def remedies(
     return list(found.values())[: MOST_ALTERNATIVES + 1]
 
 
+def _engine(scene: Scene) -> str:
+    """Whose flags may be named: where no engine speaks, vLLM's, but not to who names an engine that is none of those known."""
+    return "foreign" if scene.evidence.engine == "unknown" and scene.has("foreign-engine") else scene.evidence.engine
+
+
 def _offered(rule: RemedyRule, scene: Scene, phase: Phase) -> bool:
-    engine = scene.evidence.engine
+    engine = _engine(scene)
     return (
         phase in rule.phases
         and (engine in rule.engines or "any" in rule.engines)
@@ -215,4 +220,4 @@ def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) 
 
 
 def _avoided(rule: AvoidRule, scene: Scene, phase: Phase) -> bool:
-    return phase in rule.phases and scene.evidence.engine in rule.engines and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)
+    return phase in rule.phases and _engine(scene) in rule.engines and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)

@@ -189,3 +189,19 @@ def test_a_load_error_is_no_name_of_a_model() -> None:
 def test_another_engines_limits_stand_under_vllms_names() -> None:
     deployment = judged("python3 -m sglang.launch_server --model-path m --context-length 32768 --max-running-requests 64")["deployment"]
     assert (deployment["max_model_len"], deployment["max_num_seqs"]) == (32768, 64)
+
+
+def test_no_flag_of_vllm_is_offered_to_who_names_an_engine_that_is_none_of_those_known() -> None:
+    document = judged(
+        "python -m lightllm.server.api_server --tp 1\n" + oom("2.00 GiB", "1.00 GiB") + "\nIt dies while it serves requests under load."
+    )
+    offered = [c["flag"] or "" for c in (document["recommendation"], *document["alternatives"]) if c]
+    assert not any(flag.startswith("--") for flag in offered)
+    assert "not known here" in " ".join(document["notes"])
+
+
+def test_each_engine_is_asked_for_its_own_log() -> None:
+    ollama = judged("Error: llama runner process has terminated: exit status 2")["questions"][0]
+    sglang = judged("sglang says CUDA out of memory, what now?")["questions"][0]
+    assert "journalctl -u ollama" in ollama["how"]
+    assert "EngineCore" not in sglang["text"]
