@@ -30,10 +30,10 @@ def activation_peak(shape: ForwardShape, run: Run, figures: OverheadFigures) -> 
 
 
 def forward_bytes(shape: ForwardShape, tokens: int, tp: int) -> int:
-    """Live values of the widest layer: residuals and gate, up and product of the MLP, or of the experts each token visits."""
+    """Live values of the widest layer: residual streams twice, input, output; gate, up and product of the MLP or the experts visited."""
     dense = 3 * shape.intermediate / tp
     routed = shape.experts_per_token * (shape.hidden + 3 * shape.expert_intermediate / tp)
-    return round(tokens * shape.value_bytes * (4 * shape.hidden + max(dense, routed)))
+    return round(tokens * shape.value_bytes * ((2 + 2 * shape.streams) * shape.hidden + max(dense, routed)))
 
 
 def context_bytes(shape: ForwardShape, run: Run) -> int:
@@ -68,7 +68,7 @@ def _sequences(run: Run, figures: OverheadFigures) -> tuple[int, int, int]:
 def _basis(shape: ForwardShape, run: Run, figures: OverheadFigures, tokens: int, sequences: int) -> str:
     drawn = f"{sequences:,} sequences × {shape.vocab:,} vocabulary × {_span(figures.sampler)} B"
     wide = "3 × intermediate ÷ TP" if not shape.experts_per_token else "experts per token × (hidden + 3 × intermediate ÷ TP)"
-    forward = f"{tokens:,} tokens × (4 × hidden + {wide}) × {shape.value_bytes} B × {_span(figures.forward)}"
+    forward = f"{tokens:,} tokens × ({2 + 2 * shape.streams} × hidden + {wide}) × {shape.value_bytes} B × {_span(figures.forward)}"
     beside = (("a picture's encoding", encoder_bytes(shape, run)), ("latents projected up", shape.context_bytes))
     parts = [forward, *(name for name, size in beside if size)]
     rows = f"{figures.sampler.rows} and {figures.forward.rows} measured starts"

@@ -27,7 +27,8 @@ class Estimate:
 class ForwardShape:
     """What one forward pass moves per token, whole model. `context_bytes`: up-projected latents per token of context (MLA), else 0.
 
-    `vision`: hidden, intermediate and patches of the largest item that profiling encodes; None for text models.
+    `vision`: hidden, intermediate and patches of the largest item that profiling encodes; None for text models. `streams`: copies of the
+    hidden state that run beside each other (hyper-connections).
     """
 
     hidden: int
@@ -39,6 +40,7 @@ class ForwardShape:
     context_bytes: int = 0
     vision: tuple[int, int, int] | None = None
     value_bytes: int = 2
+    streams: int = 1
 
 
 @dataclass(frozen=True, slots=True)

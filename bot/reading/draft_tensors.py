@@ -1,43 +1,82 @@
 """What drafts tokens for a model, as tensors: its own layers for further tokens, an EAGLE or DFlash head, Medusa's heads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.domain.tensors import ModelTensors, Module, Part, Stretch, Table
+from bot.domain.tensors import ModelTensors, Part, Stretch, Table
 from bot.reading.model_tensors import dtype_bytes, layer
 from bot.reading.tensor_attention import grouped
 from bot.reading.tensor_feeds import feed_forward
 from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
 from bot.reading.tensor_latent import latent
-from bot.reading.tensor_parts import Modules, column, copied, vector
+from bot.reading.tensor_parts import F32, Modules, column, copied, vector
 
 MOST_HEADS = 64
 """More than any Medusa has."""
 
 
-def mtp_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], count: int, dtype: str, *, own_embedding: bool) -> ModelTensors:
-    """`count` layers for further tokens (MTP): a layer of the model, a matrix from hidden state and embedding, and norms.
+def own_tensors(
+    config: Mapping[str, Any], rules: Mapping[str, Any], method: str, count: int, dtype: str, *, own_embedding: bool
+) -> ModelTensors:
+    """`count` layers of the model's own for further tokens: a layer of the model, what joins hidden state and embedding, and norms.
 
     Embedding and output table are the model's own, but for the embedding where the model has that on another stage.
     Source: vllm/model_executor/models/deepseek_mtp.py, qwen3_next_mtp.py and those beside them; llm_base_proposer.py for what is shared.
     """
     f = Fields(config, rules)
-    said = f.rule("mtp")
+    said = f.rule(method)
     if not isinstance(said, Mapping):
         raise MissingField("no [weights] in rules/models says how this model's layers for further tokens are made")
     hidden = f.find("hidden")
     mixer, feed = str(said["mixer"]), str(said.get("feed", "dense"))
     feed = "dense" if feed == "experts" and f.find("experts", 0) <= 1 else feed
     body = layer(f, mixer, feed, mixer == "latent" and bool(f.raw("index_n_heads")))
-    dealt = said.get("projection") == "dealt"
-    beside = vector(int(said.get("norms", 3)) * hidden)
-    one: Modules = (*body, beside) if dealt else (*body, copied("eh_proj", 2 * hidden, hidden, quantized=False), beside)
-    ends: list[Module] = [column(("fc",), 2 * hidden, Part(hidden))] if dealt else []
+    each, ends = JOINS[str(said.get("projection", "copied"))](f, hidden, count)
+    one: Modules = (*body, *each, vector(int(said.get("norms", 3)) * hidden))
     if own_embedding:
-        ends.append(Table("embed_tokens", f.find("vocab"), hidden))
+        ends = (*ends, Table("embed_tokens", f.find("vocab"), hidden))
     stem = str(said.get("name", "layers."))
     first = f.find("layers", 0) if stem == "layers." else 0
-    return ModelTensors((one,) * count, (Stretch("first", tuple(ends)),), dtype_bytes(f, dtype), first=first, stem=stem)
+    return ModelTensors((one,) * count, (Stretch("first", ends),), dtype_bytes(f, dtype), first=first, stem=stem)
+
+
+Join = Callable[[Fields, int, int], tuple[Modules, Modules]]
+"""From hidden size and number of layers: (what each layer has, what all of them have once)."""
+
+
+def _two_matrices(f: Fields, hidden: int, _: int) -> tuple[Modules, Modules]:
+    """DeepSeek V4: hidden state and embedding each have a matrix; streams are mixed. Source: vllm/models/deepseek_v4/nvidia/mtp.py."""
+    return (copied("e_proj", hidden, hidden), copied("h_proj", hidden, hidden), *_mixed_streams(f, hidden)), ()
+
+
+def _states(f: Fields, hidden: int, count: int) -> tuple[Modules, Modules]:
+    """DSpark of DeepSeek V4: states of some layers come in through one matrix, every layer's keys of them through a second; a head corrects
+    each token by the one before. Source: vllm/models/deepseek_v4/nvidia/dspark.py.
+    """
+    seen = copied("main_proj", hidden * len(f.raw("dspark_target_layer_ids")), hidden)
+    keys = copied("context_wkv_proj", hidden, count * f.number("head_dim"))
+    return (), (seen, keys, *_mixed_streams(f, hidden), vector(2 * hidden), *_corrections(f, "dspark_markov_rank", sure=True))
+
+
+def _mixed_streams(f: Fields, hidden: int) -> Modules:
+    streams = int(f.raw("hc_mult", 4))
+    return (vector(streams * streams * hidden + streams + 1, F32),)
+
+
+def _corrections(f: Fields, key: str, *, sure: bool) -> Modules:
+    """DSpark's two narrow tables on every rank, and what says how sure the draft is. Source: vllm qwen3_dspark.py."""
+    rank, vocab = f.number(key), f.find("vocab")
+    tables = (vector(rank * (vocab + (int(f.raw("draft_vocab_size", 0)) or vocab))),)
+    return (*tables, vector(f.find("hidden") + rank + 1, F32)) if f.raw("enable_confidence_head", sure) else tables
+
+
+JOINS: Mapping[str, Join] = {
+    "copied": lambda f, hidden, count: ((copied("eh_proj", 2 * hidden, hidden, quantized=False),), ()),
+    "dealt": lambda f, hidden, count: ((), (column(("fc",), 2 * hidden, Part(hidden)),)),
+    "two": _two_matrices,
+    "states": _states,
+}
+"""What `projection` in a family's `mtp` or `dspark` may say."""
 
 
 def draft_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str, *, own_embedding: bool) -> ModelTensors:
@@ -80,6 +119,14 @@ def _dflash(f: Fields) -> Draft:
     return (one,) * count, (copied("fc", _seen_width(f) * (_seen_layers(f) or count), hidden), vector(3 * hidden))
 
 
+def _dspark(f: Fields) -> Draft:
+    """DSpark: DFlash with corrections, and an output table where it has fewer tokens than the model. Source: vllm qwen3_dspark.py."""
+    layers, ends = _dflash(f)
+    rows = int(f.raw("draft_vocab_size", 0)) or f.find("vocab")
+    narrowed = (Table("lm_head", rows, f.find("hidden")), vector(rows, 8)) if rows < f.find("vocab") else ()
+    return layers, (*ends, *narrowed, *_corrections(f, "markov_rank", sure=False))
+
+
 def _medusa(f: Fields) -> Draft:
     """Medusa: residual blocks and an output table for each head. Source: vllm medusa.py (until 0.2x)."""
     hidden, heads = f.find("hidden"), min(f.number("num_heads"), MOST_HEADS)
@@ -101,7 +148,12 @@ def _seen_width(f: Fields) -> int:
     return int(f.raw("target_hidden_size", 0)) or f.find("hidden")
 
 
-_LISTS = ("eagle_aux_hidden_state_layer_ids", "eagle_config.eagle_aux_hidden_state_layer_ids", "dflash_config.target_layer_ids")
+_LISTS = (
+    "eagle_aux_hidden_state_layer_ids",
+    "eagle_config.eagle_aux_hidden_state_layer_ids",
+    "dflash_config.target_layer_ids",
+    "target_layer_ids",
+)
 
-DRAFTS = {"eagle": _eagle, "eagle3": _eagle3, "dflash": _dflash, "medusa": _medusa}
+DRAFTS = {"eagle": _eagle, "eagle3": _eagle3, "dflash": _dflash, "dspark": _dspark, "medusa": _medusa}
 """What `draft` in a family's [weights] may say."""

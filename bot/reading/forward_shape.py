@@ -8,11 +8,12 @@ from bot.domain.shape import ModelShape
 
 LARGEST_PICTURE = 65_536  # patches: 16,384 merged tokens, what towers without a fixed picture size are profiled with (vLLM issue 18550)
 COMMON_PICTURE = 4_096  # 896 × 896 in patches of 14
+MOST_STREAMS = 64  # more than any model has
 _LATENT_HEAD = 256  # key and value elements of one head after projection, where the file does not say (DeepSeek-V3: 128 + 128)
 
 
-def forward_shape(config: Mapping[str, Any], shape: ModelShape) -> ForwardShape:
-    """Widths of the whole model; figures that the file leaves out are those of its family's shape."""
+def forward_shape(config: Mapping[str, Any], shape: ModelShape, value_bytes: int = 2) -> ForwardShape:
+    """Widths of the whole model; what the file leaves out is as in its family's shape. Left alone, a float32 file runs in 16 bits."""
     text = config.get("text_config") if isinstance(config.get("text_config"), Mapping) else config
     return ForwardShape(
         hidden=shape.hidden,
@@ -23,8 +24,15 @@ def forward_shape(config: Mapping[str, Any], shape: ModelShape) -> ForwardShape:
         expert_intermediate=shape.expert_intermediate or shape.intermediate,
         context_bytes=_context_bytes(text or {}, shape),
         vision=_vision(config.get("vision_config")),
-        value_bytes=4 if shape.dtype == "float32" else 2,
+        streams=_streams(text or {}),
+        value_bytes=value_bytes,
     )
+
+
+def _streams(text: Mapping[str, Any]) -> int:
+    """Copies of the hidden state beside each other. Source: vllm/models/deepseek_v4 and glm5next, their hyper-connections."""
+    said = text.get("hc_mult")
+    return said if isinstance(said, int) and 1 <= said <= MOST_STREAMS and text.get("mhc", True) else 1
 
 
 def _context_bytes(text: Mapping[str, Any], shape: ModelShape) -> int:

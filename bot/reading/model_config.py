@@ -82,20 +82,24 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
     )
 
 
-def read_mtp(raw: Mapping[str, Any], models: Models) -> tuple[tuple[Cache, ...], ...]:
-    """What the layers keep that predict further tokens; none where the file has none. UnknownDraft where the family says nothing."""
+def read_own_draft(raw: Mapping[str, Any], models: Models, method: str) -> tuple[tuple[Cache, ...], ...]:
+    """What the layers keep that predict further tokens; none where the file has none. UnknownDraft where the family says nothing.
+
+    `method`: mtp or dspark.
+    """
     family, architecture, text = resolve(raw, models)
-    if family.mtp is None:
-        raise UnknownDraft(f"no file in rules/models says how {architecture} predicts further tokens (MTP)")
+    behind = family.mtp if method == "mtp" else family.dspark
+    if behind is None:
+        raise UnknownDraft(f"no file in rules/models says how {architecture} predicts further tokens ({method})")
     config = Config(text, raw, family, architecture)
-    said = next((value for key in family.mtp.layers if isinstance(value := config.raw(key), int)), family.mtp.default)
-    count = min(said or 0, family.mtp.most or MOST_LAYERS, MOST_LAYERS)
-    for key, known in family.mtp.only.items():
+    said = next((value for key in behind.layers if isinstance(value := config.raw(key), int)), behind.default)
+    count = min(said or 0, behind.most or MOST_LAYERS, MOST_LAYERS)
+    for key, known in behind.only.items():
         if config.raw(key) not in (None, known):
             raise UnknownDraft(
                 f"{key} is {config.raw(key)!r} in config.json of {architecture}; we know how further tokens come of {known!r}"
             )
-    kinds = mtp_kinds(config, family, count) if family.mtp.kind == "listed" else [family.mtp.kind] * count
+    kinds = mtp_kinds(config, family, count) if behind.kind == "listed" else [behind.kind] * count
     return tuple(tuple(_cache(config, cache) for cache in family.kinds[kind]) for kind in kinds)
 
 
@@ -146,4 +150,4 @@ def _value(config: Config, key: str, value: Any) -> Any:
     return config.get(value) if key in OPTIONAL else config.count(value)
 
 
-__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "read_mtp", "read_shape", "resolve"]
+__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "read_own_draft", "read_shape", "resolve"]

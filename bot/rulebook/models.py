@@ -102,11 +102,11 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mtp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Layers behind the last one that predict further tokens (multi-token prediction), where a model's own file describes its draft.
+    """Layers behind the last one that predict further tokens (`mtp`, `dspark`), where a model's own file describes its draft.
 
     `layers`: keys that may hold their number; `default` where none does. `most`: the engine runs no more of them. `kind`: what each keeps,
     one of [kinds], or `listed` where the file's list of layers goes on with them. `only`: keys whose other values we do not know. How they
-    are made as tensors stands in [weights] under `mtp`.
+    are made as tensors stands in [weights] under the same name.
     """
 
     kind: str
@@ -158,6 +158,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     layers: list[LayerRule] = []
     traits: Traits = Traits()
     mtp: Mtp | None = None
+    dspark: Mtp | None = None
     example: list[Example] = []
 
 
@@ -215,8 +216,9 @@ def _check(one: Family) -> Iterable[str]:
         if not rule.reader:
             yield f"layers #{number}: name exactly one of all, list, letters, every, indices, below, blocks"
         yield from (f"layers #{number}: there is no kind {kind!r}" for kind in sorted(rule.kinds - one.kinds.keys()))
-    if one.mtp and one.mtp.kind not in {"listed", *one.kinds}:
-        yield f"mtp: there is no kind {one.mtp.kind!r}"
+    for name, behind in (("mtp", one.mtp), ("dspark", one.dspark)):
+        if behind and behind.kind not in {"listed", *one.kinds}:
+            yield f"{name}: there is no kind {behind.kind!r}"
     if not (one.architectures or one.model_types):
         yield "a family needs architectures or model_types"
 

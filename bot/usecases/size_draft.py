@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.shape import Cache, ModelShape
-from bot.reading.model_config import Missing, UnknownArchitecture, UnknownDraft, read_mtp, read_shape
+from bot.reading.model_config import Missing, UnknownArchitecture, UnknownDraft, read_own_draft, read_shape
 from bot.rulebook.models import Models
 from bot.usecases.size_values import Refused, counted
 
@@ -18,7 +18,9 @@ OLDER = {
 """Engine arguments of versions before --speculative-config (0.9), and what they are called in it."""
 WITHOUT_MODEL = frozenset({"ngram", "ngram_gpu", "suffix"})
 """Methods that look the next tokens up in the text."""
-HEADS = frozenset({"eagle", "eagle3", "dflash", "medusa"})
+OWN = frozenset({"mtp", "dspark"})
+"""Methods that may draft with layers of the model itself."""
+HEADS = frozenset({"eagle", "eagle3", "dflash", "dspark", "medusa"})
 PREFIXES = {"eagle": "Eagle", "eagle3": "Eagle3", "dflash": "DFlash"}
 """What the engine puts before the architecture that such a draft's config.json names. Source: vllm/transformers_utils/configs/eagle.py."""
 MOST_TOKENS = 1024
@@ -64,9 +66,9 @@ def read_draft(question: Mapping[str, Any], models: Models, target: ModelShape, 
     if not told:
         return None
     method, config = _method(told), told.get("config")
-    if method == "mtp" and not isinstance(config, Mapping):
-        return _own_layers(question, told, models)
-    tokens = _tokens(told, None)
+    if method in OWN and not isinstance(config, Mapping) and (method == "mtp" or not told.get("model")):
+        return _own_layers(method, question, told, models)
+    tokens = _tokens(told, _drafted_block(config) if method == "dspark" and isinstance(config, Mapping) else None)
     if method in WITHOUT_MODEL:
         return Draft(method, tokens)
     if not isinstance(config, Mapping):
@@ -86,7 +88,12 @@ def _method(told: Mapping[str, Any]) -> str:
         return said
     if model.strip("[]") == "ngram":
         return "ngram"
-    guesses = {"eagle": "eagle-" in model, "eagle3": "eagle3" in model or kind == "eagle3", "dflash": "dflash" in model or kind == "dflash"}
+    guesses = {
+        "eagle": "eagle-" in model,
+        "eagle3": "eagle3" in model or kind == "eagle3",
+        "dflash": "dflash" in model or kind == "dflash",
+        "dspark": "dspark" in model,
+    }
     guesses |= {"medusa": kind == "medusa", "mtp": kind.endswith("mtp")}
     return next((method for method, holds in guesses.items() if holds), "draft_model")
 
@@ -100,14 +107,20 @@ def _tokens(told: Mapping[str, Any], predicted: int | None) -> int:
     return tokens
 
 
-def _own_layers(question: Mapping[str, Any], told: Mapping[str, Any], models: Models) -> Draft:
+def _own_layers(method: str, question: Mapping[str, Any], told: Mapping[str, Any], models: Models) -> Draft:
     try:
-        layers = read_mtp(question["config"], models)
+        layers = read_own_draft(question["config"], models, method)
     except (UnknownDraft, Missing, UnknownArchitecture) as error:
-        return Draft("mtp", _tokens(told, None), unknown=str(error))
+        return Draft(method, _tokens(told, None), unknown=str(error))
     if not layers:
-        raise Refused("method mtp needs layers for further tokens, and config.json of the model has none", by="engine")
-    return Draft("mtp", _tokens(told, len(layers)), layers=layers)
+        raise Refused(f"method {method} needs layers for further tokens, and config.json of the model has none", by="engine")
+    return Draft(method, _tokens(told, len(layers) if method == "mtp" else _drafted_block(question["config"])), layers=layers)
+
+
+def _drafted_block(config: Mapping[str, Any]) -> int | None:
+    """Tokens of a block as a DSpark draft's config.json says them, where the command says none. Source: vllm/config/speculative.py."""
+    said = config.get("block_size") or config.get("dspark_block_size")
+    return said if isinstance(said, int) and not isinstance(said, bool) else None
 
 
 def _other_model(

@@ -9,6 +9,7 @@ from bot.domain.overheads import Estimate, ForwardShape, OverheadFigures, Run, R
 from bot.reading.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
 from bot.usecases.size_question import Asked
+from bot.usecases.size_settings import ELEMENTS
 
 Measured = Callable[[Asked], Sequence[Estimate]]
 """Terms measured on stored starts of the same model, card and version: `basis` begins `measured D-0187`; low and high as they were seen."""
@@ -73,7 +74,8 @@ def quantization_method(given: Mapping[str, Any]) -> str:
 
 def _shape(asked: Asked) -> ForwardShape:
     config = asked.arguments.get("config")
-    return forward_shape(config if isinstance(config, Mapping) else {}, asked.shape)
+    width = ELEMENTS.get(str(asked.arguments.get("dtype")), 2)
+    return forward_shape(config if isinstance(config, Mapping) else {}, asked.shape, width)
 
 
 def _run(asked: Asked, figures: OverheadFigures) -> Run:

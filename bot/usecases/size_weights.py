@@ -73,7 +73,7 @@ def _with_draft(asked: Asked, held: Held) -> Held:
             asked.weight_rules,
             _grid(asked),
             layers=len(draft.layers),
-            own=draft.config is None,
+            own=draft.method if draft.config is None else "",
             engine_version=asked.version,
             gpu=asked.gpu.id if asked.gpu else str(given.get("gpu") or ""),
             dtype=str(given.get("dtype") or "auto"),

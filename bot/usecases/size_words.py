@@ -98,7 +98,7 @@ _DRAFTED = 3
 
 def _drafts(reader: _Reader) -> None:
     """mtp 1, eagle3, ngram 4, draft llama-3.2-1b 5."""
-    for match in reader.take(r"(?P<method>mtp|eagle-?3?|ngram|dflash|medusa)(?:[ =:-]?(?P<tokens>\d{1,2})(?: tokens?)?)?"):
+    for match in reader.take(r"(?P<method>mtp|eagle-?3?|ngram|dflash|dspark|medusa)(?:[ =:-]?(?P<tokens>\d{1,2})(?: tokens?)?)?"):
         method = match["method"].lower().replace("-", "")
         _draft(reader, {"method": method}, match["tokens"] or ("1" if method == "mtp" else None), method)
     for match in reader.take(r"draft(?:ed by| model)?[ =:]+(?P<model>[A-Za-z][\w./-]*\w)(?: (?P<tokens>\d{1,2})(?: tokens?)?(?![.\w]))?"):

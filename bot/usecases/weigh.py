@@ -10,7 +10,7 @@ from bot.budget.quantization import Quantization
 from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.checkpoint import stored_modules
-from bot.reading.draft_tensors import draft_tensors, mtp_tensors
+from bot.reading.draft_tensors import draft_tensors, own_tensors
 from bot.reading.model_tensors import read_tensors
 from bot.reading.named_tensors import named_tensors
 from bot.reading.quantization_config import UnknownQuantization, read_quantization
@@ -59,7 +59,7 @@ def weigh_draft(
     grid: TensorGrid,
     *,
     layers: int,
-    own: bool,
+    own: str,
     engine_version: str,
     gpu: str = "",
     dtype: str = "auto",
@@ -68,8 +68,8 @@ def weigh_draft(
 ) -> Weights:
     """Bytes of what drafts tokens on every tensor rank of the last pipeline stage, which holds all of it.
 
-    `own`: `config` is the model's own, whose `layers` for further tokens draft; else the draft's. Embeddings and output tables that the
-    draft shares with the model are not counted again. Errors as for `weigh`.
+    `own`: the method by which `layers` of the model's own config draft; empty where `config` is the draft's. Embeddings and output tables
+    that the draft shares with the model are not counted again. Errors as for `weigh`.
     """
     table = rules.table(config, text_part(config), engine_version, gpu)
     stage = replace(grid, pp=1)
@@ -78,7 +78,7 @@ def weigh_draft(
     apart = grid.pp > 1
     try:
         if own:
-            model = mtp_tensors(config, table, layers, dtype, own_embedding=apart)
+            model = own_tensors(config, table, own, layers, dtype, own_embedding=apart)
         else:
             model = draft_tensors(config, table, dtype, own_embedding=apart)
         return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), stage)

@@ -33,6 +33,10 @@ def test_an_indexers_latents_are_not_projected_up() -> None:
     assert shape_of("minimax-m2.5").context_bytes == 0
 
 
+def test_hyper_connections_run_several_hidden_states_beside_each_other() -> None:
+    assert (shape_of("deepseek-v4-flash").streams, shape_of("deepseek-v3").streams) == (4, 1)
+
+
 def test_a_tower_with_a_fixed_picture_counts_its_patches_and_a_merging_one_its_most() -> None:
     assert shape_of("gemma-3-27b").vision == (1152, 4304, 64 * 64)
     assert shape_of("qwen3.5-27b").vision == (1152, 4304, 65536)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.rulebook.model_names import load_model_names
 from bot.usecases.size import answer
 from bot.usecases.size_command import command
 from bot.usecases.size_question import load_sizing
@@ -112,6 +113,32 @@ def test_a_model_with_recurrent_state_keeps_one_more_state_for_each_token_drafte
     )
     states = one.groups - 1
     assert three.fixed_bytes[0] // three.bytes_per_block[0] - one.fixed_bytes[0] // one.bytes_per_block[0] == 2 * states
+
+
+def test_dspark_drafts_a_block_with_three_layers_out_of_the_models_own_checkpoint() -> None:
+    found = load_model_names().find("deepseek-v4-flash")
+    assert found is not None
+    config = {**found.config, "dspark_target_layer_ids": [1, 21, 40], "dspark_markov_rank": 256, "dspark_block_size": 5}
+    told = asked(config, gpu="B300", speculative_config={"method": "dspark"})
+    assert told.asked.draft is not None
+    assert (told.asked.draft.tokens, len(told.asked.draft.layers)) == (5, 3)
+    assert (told.ranks[0].weights or 0) / 2**30 == pytest.approx(156.32, rel=0.01)  # what a start of 0.27 on B300 said it loaded
+    assert added(config, {"method": "mtp", "num_speculative_tokens": 1})[0] * 3 == pytest.approx(
+        added(config, {"method": "dspark"})[0], rel=0.02
+    )
+
+
+def test_a_dspark_draft_of_its_own_has_two_narrow_tables_more_than_dflash() -> None:
+    draft = LLAMA | {
+        "architectures": ["Qwen3DSparkModel"],
+        "num_hidden_layers": 5,
+        "markov_rank": 256,
+        "block_size": 7,
+        "target_layer_ids": [1, 9],
+    }
+    dflash = draft | {"architectures": ["DFlashDraftModel"]}
+    more = added(LLAMA, {"method": "dspark", "model": "a/b", "config": draft})[0]
+    assert more - added(LLAMA, {"method": "dflash", "num_speculative_tokens": 7, "config": dflash})[0] == 2 * 256 * 128256 * 2
 
 
 def test_the_file_of_a_speculators_checkpoint_is_read_flat() -> None:
