@@ -17,6 +17,7 @@ HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
+WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
 _NOBODY = Speaker(key="")
 
 
@@ -140,6 +141,9 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     weights = [f for f in evidence.facts if f.fields.get("weights_bytes")]
     if weights and error is not None and "no_cache_blocks" in error.kinds and weights[-1].fields["weights_bytes"] < TINY_WEIGHTS:
         yield _fact("tiny-weights", weights[-1])
+    total = max((f.fields["total_bytes"] for f in evidence.facts if f.fields.get("total_bytes")), default=None)
+    if weights and total and max(f.fields["weights_bytes"] for f in weights) > WEIGHTS_FILL * total:
+        yield _fact("weights-fill-card", weights[-1])
     wanted = ("estimated_max_model_len", "needed_bytes", "max_model_len", "kv_cache_bytes")
     shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
@@ -183,7 +187,8 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
     if utilization is not None and utilization >= HIGHEST_UTILIZATION:
         yield _fact("utilization-high", error, value=utilization)
     said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
-    if any(value is not None and value >= HIGHEST_UTILIZATION for value in said):
+    tried = deployment.tried.get("gpu_memory_utilization", ())
+    if any(isinstance(value, int | float) and value >= HIGHEST_UTILIZATION for value in (*said, *tried)):
         yield _fact("utilization-at-limit", error)
 
 

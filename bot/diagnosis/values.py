@@ -7,6 +7,7 @@ from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
+USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
 Value = tuple[str | None, int | None]
 """(the value as it stands in a command, bytes that it frees where they can be counted)."""
 Compute = Callable[[Scene, ReportedBudget | None], Value]
@@ -59,6 +60,9 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     now = _utilization(scene, budget) or (0.92 if _at_least(scene, 20) else 0.90)
     total, kv, needed = _figure(budget, "total_bytes"), _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
     free = _figure(budget, "free_at_start_bytes")
+    weights = _figure(budget, "weights_bytes")
+    if total is None and weights and kv is not None:
+        total = (weights + kv + USUAL_PEAK) / now  # the budget is what its terms add up to
     most = min(0.95, math.floor(free / total * 100) / 100) if free and total else 0.95
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
@@ -67,7 +71,7 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     else:
         wanted = now + 0.05
     value = round(min(most, wanted), 2)
-    if total and kv is not None and needed and kv + (value - now) * total < needed:
+    if total and kv is not None and kv + (value - now) * total < (needed or 1):
         return None, None  # not even the largest fraction holds one request
     return (f"{value:.2f}", None) if value > now else (None, None)
 

@@ -33,6 +33,8 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
             if finding.weight == "hint" and not short and (finding.phase in _LATE or finding.rule == _TOO_EARLY):
                 continue
+            if finding.weight == "hint" and finding.phase in _LATE and scene.error is None and scene.has("says-load"):
+                continue  # people say that it failed while loading: the log that came further is that of another run
             return finding, "likely"
     return _no_failure(scene)
 
