@@ -28,7 +28,7 @@ def notes_of(
 
 def _foreign(evidence: Evidence) -> Iterator[str]:
     if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in evidence.facts):
-        yield "This engine's stages and flags are not known here: what is advised holds for any engine, and its own manual names the setting."
+        yield "This engine's stages and flags are not known here: the advice holds for any engine, and its own manual names the setting."
 
 
 def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:

@@ -1,16 +1,15 @@
 """One change for the phase that failed, the ones next in line, and the changes that the evidence speaks against."""
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from bot.diagnosis.command import command
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.values import COMPUTED
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
-from bot.domain.known import Known
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import AvoidRule, RemedyRule
@@ -18,7 +17,6 @@ from bot.rulebook.files import AvoidRule, RemedyRule
 MOST_ALTERNATIVES = 3
 MUST_REACH = frozenset({"fp8-cache", "raise-utilization"})
 """Values that are None where the change cannot help; then it is not offered."""
-VALUE_FLAGS_ONLY = {"lower", "raise"}
 
 
 def remedies(
@@ -29,7 +27,7 @@ def remedies(
     found: dict[tuple[str, str], Remedy] = {}
     for rule in book.remedies:
         if _offered(rule, scene, phase) and rule.id not in tried and (rule.flag or rule.id, rule.direction) not in found:
-            remedy = _remedy(rule, scene, budget)
+            remedy = _remedy(book, rule, scene, budget)
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy
     return list(found.values())[: MOST_ALTERNATIVES + 1]
@@ -59,7 +57,7 @@ def _in_range(wanted: str, version: str | None) -> bool:
         return False
 
 
-def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Remedy | None:
+def _remedy(book: Rulebook, rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Remedy | None:
     value: str | None = rule.value or None
     frees: int | None = None
     if rule.value in COMPUTED:
@@ -76,7 +74,7 @@ def _remedy(rule: RemedyRule, scene: Scene, budget: ReportedBudget | None) -> Re
         costs=says.fill(rule.costs),
         disproved_by=says.fill(rule.disproved_by),
         keep_fixed=tuple(rule.keep_fixed),
-        command=command(rule, value, scene),
+        command=command(book, rule, value, scene),
         frees_bytes=frees,
     )
 
@@ -138,76 +136,6 @@ class _Says:
 class _Unknown(dict[str, Any]):
     def __missing__(self, key: str) -> str:
         return "?"
-
-
-def command(rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
-    """The one change as a command line of that engine; None where it is no flag or has no value yet."""
-    if not rule.flag or (value is None and (rule.direction in VALUE_FLAGS_ONLY or rule.value in COMPUTED)):
-        return None
-    if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
-        return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
-    start = {
-        "vllm": "vllm serve",
-        "unknown": "vllm serve",
-        "sglang": "python -m sglang.launch_server --model-path",
-        "tensorrt-llm": "trtllm-serve",
-        "tgi": "text-generation-launcher --model-id",
-        "lmdeploy": "lmdeploy serve api_server",
-        "llama.cpp": "llama-server -m",
-    }[scene.evidence.engine]
-    model = scene.evidence.deployment.model
-    shown = shlex.quote(value) if value is not None and value[:1] == "{" else value
-    kept = [] if rule.direction == "remove" else [rule.flag if value is None or value == "true" else f"{rule.flag} {shown}"]
-    return " ".join([start, shlex.quote(model.value) if model else "MODEL", *_unchanged(rule, scene), *kept])
-
-
-_CARRIED = (
-    "tensor_parallel_size",
-    "pipeline_parallel_size",
-    "data_parallel_size",
-    "quantization",
-    "dtype",
-    "kv_cache_dtype",
-    "max_model_len",
-    "gpu_memory_utilization",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "mem_fraction_static",
-    "cpu_offload_gb",
-)
-
-
-_SPELLED: Mapping[str, Mapping[str, str]] = {
-    "sglang": {"max_model_len": "--context-length", "gpu_memory_utilization": "", "max_num_seqs": "--max-running-requests"},
-    "tensorrt-llm": {
-        "tensor_parallel_size": "--tp_size", "pipeline_parallel_size": "--pp_size", "max_model_len": "--max_seq_len",
-        "max_num_seqs": "--max_batch_size", "max_num_batched_tokens": "--max_num_tokens", "gpu_memory_utilization": "",
-    },
-    "tgi": {
-        "tensor_parallel_size": "--num-shard", "quantization": "--quantize", "max_model_len": "--max-total-tokens",
-        "gpu_memory_utilization": "",
-    },
-    "lmdeploy": {
-        "tensor_parallel_size": "--tp", "max_model_len": "--session-len", "max_num_seqs": "--max-batch-size",
-        "gpu_memory_utilization": "",
-    },
-    "llama.cpp": {"max_model_len": "-c", "tensor_parallel_size": "", "gpu_memory_utilization": "", "kv_cache_dtype": ""},
-}  # fmt: skip
-"""How the other engines write the arguments that a command carries over; empty where they have none."""
-
-
-def _unchanged(rule: RemedyRule, scene: Scene) -> Iterator[str]:
-    changed = rule.flag.lstrip("-").replace("-", "_")
-    arguments = scene.evidence.deployment.arguments
-    tags = scene.evidence.grid.tp
-    if tags and tags > 1 and changed != "tensor_parallel_size":
-        arguments = {"tensor_parallel_size": Known(tags), **arguments}  # the tags of the workers say it where no flag does
-    for name in _CARRIED:
-        known = arguments.get(name)
-        if known is not None and name != changed and not (known.value in (1, "auto") or known.origin != "log"):
-            flag = _SPELLED.get(scene.evidence.engine, {}).get(name, f"--{name.replace('_', '-')}")
-            if flag and flag != rule.flag:
-                yield f"{flag} {known.value}"
 
 
 def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) -> tuple[Avoid, ...]:

@@ -27,6 +27,7 @@ class Rulebook:
         self.topics: Sequence[files.Topic] = tables["topic"]
         self.redactions: Sequence[files.Redaction] = tables["redaction"]
         self.arguments: Sequence[files.ArgumentRule] = tables["argument"]
+        self.launches: Sequence[files.Launch] = tables["launch"]
         self.charges: Sequence[files.TermRow] = tables["charge"]
         self.printed: Sequence[files.PrintedRow] = tables["printed"]
         self.scopes: Sequence[files.ScopeRow] = tables["scope"]

@@ -193,7 +193,10 @@ class Redaction(Shape, frozen=True):
 
 
 class ArgumentRule(Shape, frozen=True):
-    """An argument of the engine, its other spellings, and its default by version range."""
+    """An argument of the engine, its other spellings, and its default by version range.
+
+    `carried`: a suggested command line repeats it, `spelled` as another engine writes it (empty where that one has none).
+    """
 
     name: str
     kind: Literal["int", "float", "str", "bool", "json"]
@@ -201,6 +204,15 @@ class ArgumentRule(Shape, frozen=True):
     keys: list[str] = []
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
     default: dict[str, Any] = {}
+    carried: bool = False
+    spelled: dict[str, str] = {}
+
+
+class Launch(Shape, frozen=True):
+    """How the command line of these engines begins, up to the model."""
+
+    engines: list[str]
+    command: str
 
 
 class TermRow(Shape, frozen=True):
@@ -300,6 +312,7 @@ class Book(Shape, frozen=True):
     topic: list[Topic] = []
     redaction: list[Redaction] = []
     argument: list[ArgumentRule] = []
+    launch: list[Launch] = []
     charge: list[TermRow] = []
     printed: list[PrintedRow] = []
     scope: list[ScopeRow] = []
