@@ -76,6 +76,10 @@ async def _remember(room: Room, job: Job, place: Place, incident: str, document:
 async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> None:
     """The incident's one message, posted or edited, with its outcomes so far."""
     kept = await room.store.load(job.who.team, document["id"]) if document.get("id") else None
+    if document.get("similar") and await room.visibility.is_shared(job.who, place.channel):
+        # People of other organisations read along: what other channels met is not theirs to see.
+        near = [(row, await room.store.load(job.who.team, row["id"])) for row in document["similar"]]
+        document = {**document, "similar": [row for row, other in near if other and other.origin.channel == place.channel]}
     blocks, text = message_of(kept, document, remark)
     await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text)
 

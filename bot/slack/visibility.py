@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,17 +33,20 @@ class Visibility:
         self._seen: dict[tuple[str, ...], tuple[float, Any]] = {}
 
     async def sight(self, who: Identity, user: str, here: str | None, *, foreign: bool = False) -> Sight:
-        """Public channels, and private ones with this person in them. Foreign members of a shared channel see `here` only."""
+        """Public channels, and private ones with this person in them. Guests see the channels they are in, foreign members `here` only."""
         own = frozenset({here}) if here else frozenset()
-        if foreign:
+        standing = "foreign" if foreign else await self._standing(who, user)
+        if standing == "foreign":
             return Sight(Viewer(who.team, user, who.enterprise, own), complete=True)
-        public = await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)
+        public: frozenset[str] | None = frozenset()
+        if standing == "member":
+            public = await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)
         member = await self._channels(who, "users.conversations", user=user, types="public_channel,private_channel,mpim")
         if member is None:
             member = await self._channels(who, "users.conversations", user=user, types="public_channel")
             complete = False
         else:
-            complete = public is not None
+            complete = public is not None and standing != "unknown"
         direct = await self._direct(who, user)
         channels = own | (public or frozenset()) | (member or frozenset()) | direct
         return Sight(Viewer(who.team, user, who.enterprise, channels), complete)
@@ -60,15 +64,27 @@ class Visibility:
         """Private channels, group and direct messages; also where Slack does not say."""
         if channel.startswith(("D", "G")):
             return True
-        key = (who.team, "private", channel)
+        info = await self._info(who, channel)
+        if info is None:
+            return channel_type != "channel"
+        return bool(info.get("is_private") or info.get("is_im") or info.get("is_mpim"))
+
+    async def is_shared(self, who: Identity, channel: str) -> bool:
+        """Do people of other organisations read it? Also where Slack does not say."""
+        if channel.startswith("D"):
+            return False
+        info = await self._info(who, channel)
+        return info is None or bool(info.get("is_ext_shared") or info.get("is_pending_ext_shared"))
+
+    async def _info(self, who: Identity, channel: str) -> Mapping[str, Any] | None:
+        key = (who.team, "info", channel)
         if (kept := self._kept(key)) is None:
             try:
-                info = (await self._outbox.call(who, "conversations.info", channel=channel))["channel"]
-                kept = bool(info.get("is_private") or info.get("is_im") or info.get("is_mpim"))
+                kept = (await self._outbox.call(who, "conversations.info", channel=channel))["channel"]
             except (SlackApiError, UnsureError):
-                kept = channel_type != "channel"
+                kept = {}
             self._keep(key, kept)
-        return bool(kept)
+        return kept or None
 
     def forget(self, channel: str) -> None:
         """A channel has changed: ask again."""
@@ -98,6 +114,19 @@ class Visibility:
         self._keep(key, frozenset(found))
         return frozenset(found)
 
+    async def _standing(self, who: Identity, user: str) -> str:
+        """member | guest | foreign (of another organisation) | unknown, where Slack does not say."""
+        key = (who.team, "standing", user)
+        if (kept := self._kept(key)) is None:
+            try:
+                info = (await self._outbox.call(who, "users.info", user=user))["user"]
+            except (SlackApiError, UnsureError) as refused:
+                log.info("users.info: %s", refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
+                return "unknown"
+            kept = _standing_of(info, who)
+            self._keep(key, kept)
+        return str(kept)
+
     async def _direct(self, who: Identity, user: str) -> frozenset[str]:
         """The person's own direct message with the bot; opening it again changes nothing."""
         key = (who.team, "direct", user)
@@ -117,3 +146,11 @@ class Visibility:
         if len(self._seen) > 5_000:
             self._seen.clear()
         self._seen[key] = (time.monotonic(), value)
+
+
+def _standing_of(info: Mapping[str, Any], who: Identity) -> str:
+    home, organisation = info.get("team_id"), (info.get("enterprise_user") or {}).get("enterprise_id")
+    elsewhere = bool(home) and home != who.team and home != who.enterprise
+    if info.get("is_stranger") or (elsewhere and not (organisation and organisation == who.enterprise)):
+        return "foreign"
+    return "guest" if info.get("is_restricted") or info.get("is_ultra_restricted") else "member"

@@ -221,6 +221,15 @@ def info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     return {"channel": _channel(channel)}
 
 
+def user_info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
+    user = str(args["user"])
+    if user not in team.users:
+        raise Refusal("user_not_found")
+    guest, home = user in team.guests, team.users[user]
+    standing = {"is_restricted": guest, "is_ultra_restricted": False, "is_stranger": home != team.id}
+    return {"user": {"id": user, "team_id": home, "deleted": False, "is_bot": user == team.bot_user, **standing}}
+
+
 def open_direct(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     if args["users"] not in team.users:
         raise Refusal("user_not_found")
@@ -352,6 +361,7 @@ METHODS = {
     ),
     "conversations.list": Method(list_channels, (), frozenset({"types", "limit", "cursor", "exclude_archived", "team_id"})),
     "users.conversations": Method(user_channels, (), frozenset({"user", "types", "limit", "cursor", "exclude_archived", "team_id"})),
+    "users.info": Method(user_info, ("users:read",), frozenset({"user", "include_locale"}), ("user",)),
     "conversations.info": Method(info, (), frozenset({"channel", "include_locale", "include_num_members"}), ("channel",)),
     "conversations.open": Method(open_direct, ("im:write",), frozenset({"users", "return_im", "prevent_creation"}), ("users",)),
     "files.info": Method(file_info, ("files:read",), frozenset({"file", "cursor", "limit", "page", "count"}), ("file",)),

@@ -10,12 +10,14 @@ from tests.fakeslack.state import Channel, File, Team, View
 class Person:
     """Drives the app as Slack would; every method waits for the acknowledgement, none for the answer."""
 
-    def __init__(self, slack: FakeSlack, team: Team, name: str = "U", *, home: str | None = None) -> None:
+    def __init__(self, slack: FakeSlack, team: Team, name: str = "U", *, home: str | None = None, guest: bool = False) -> None:
         self.slack, self.team = slack, team
         self.id = slack.new_id("U")
         self.name = name
         team.users[self.id] = home or team.id
         self.home = home or team.id
+        if guest:
+            team.guests.add(self.id)
 
     # Saying
 

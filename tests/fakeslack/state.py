@@ -80,6 +80,7 @@ class Team:
     token: str
     scopes: set[str]
     users: dict[str, str] = field(default_factory=dict)  # user -> home team
+    guests: set[str] = field(default_factory=set)
     channels: dict[str, Channel] = field(default_factory=dict)
     homes: dict[str, dict[str, Any]] = field(default_factory=dict)
     revoked: bool = False

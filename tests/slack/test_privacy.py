@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from tests.fakeslack import Person
+from tests.fakeslack.state import Channel
 from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS
 from tests.slack.world import World, words
 
@@ -16,10 +17,11 @@ async def _incident(world: World, channel: object, text: str = CRASH) -> str:
     return ts
 
 
-async def _asks(world: World, person: Person, text: str) -> str:
-    before = len(person.sees(world.channel))
-    await person.slash(world.channel, text)
-    shown = await world.until(lambda: person.sees(world.channel)[before:], what=text)
+async def _asks(world: World, person: Person, text: str, channel: Channel | None = None) -> str:
+    place = channel or world.channel
+    before = len(person.sees(place))
+    await person.slash(place, text)
+    shown = await world.until(lambda: person.sees(place)[before:], what=text)
     return words(shown[-1])
 
 
@@ -79,6 +81,55 @@ async def test_a_foreign_member_of_a_shared_channel_sees_that_channel_only(world
         said = words(stranger.sees(shared)[-1])
         assert "D-0002" in said
         assert "D-0001" not in said
+
+
+async def test_a_guest_sees_the_channels_that_it_is_in_only(world: World) -> None:
+    guest = Person(world.slack, world.team, "gil", guest=True)
+    own = world.slack.channel(world.team, "project", members=[world.ann.id, guest.id])
+    async with world.bot():
+        await _incident(world, world.channel)
+        await _incident(world, own)
+        said = await _asks(world, guest, "history", own)
+        assert "1 incident" in said
+        assert "D-0002" in said
+        assert "D-0001" not in said
+        assert "D-0001" not in (await _asks(world, guest, "show D-0001", own)).replace("There is no incident D-0001", "")
+        await guest.open_home()
+        home = await world.until(lambda: world.team.homes.get(guest.id))
+        assert "D-0002" in str(home)
+        assert "D-0001" not in str(home)
+        assert "D-0001" in await _asks(world, world.bob, "history", world.channel)
+
+
+async def test_where_slack_does_not_say_who_is_a_guest_everyone_sees_their_own_channels_only(world: World) -> None:
+    world.team.scopes -= {"users:read"}
+    world.expected_refusals = {"missing_scope"}
+    other = world.slack.channel(world.team, "elsewhere", members=[world.ann.id])
+    async with world.bot():
+        await _incident(world, world.channel)
+        await _incident(world, other)
+        said = await _asks(world, world.bob, "history", world.channel)
+        assert "D-0001" in said
+        assert "D-0002" not in said
+        assert "private incidents hidden" in said
+
+
+async def test_a_shared_channel_is_not_shown_what_other_channels_met(world: World) -> None:
+    shared = world.slack.channel(world.team, "shared", members=[world.ann.id])
+    async with world.bot():
+        first = await _incident(world, world.channel)
+        await world.ann.click(world.channel, world.answers(world.channel, first)[0], "fixed")
+        await world.quiet()
+        second = await _incident(world, world.channel)
+        assert "D-0001" in words(world.answers(world.channel, second)[0]), "the house sees what it met before"
+        shared.shared = True
+        third = await _incident(world, shared)
+        assert "D-0001" not in words(world.answers(shared, third)[0])
+        eve = Person(world.slack, world.team, "eve", home="TFOREIGN")
+        shared.members.add(eve.id)
+        await eve.mention(shared, "show D-0003", thread=third)
+        await world.quiet()
+        assert "D-0001" not in words(eve.sees(shared)[-1])
 
 
 async def test_another_team_reads_nothing_of_ours(world: World) -> None:

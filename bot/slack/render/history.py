@@ -26,7 +26,7 @@ def history_message(document: Document, *, complete: bool) -> tuple[list[Block],
     if len(rows) > ROWS or document["count"] > len(rows[:ROWS]):
         notes.append(f"The newest {len(rows[:ROWS])} are shown: add words, or model:, gpu:, phase:, outcome:")
     if not complete:
-        notes.append("private incidents hidden: Slack did not say which channels you are in")
+        notes.append("private incidents hidden: Slack did not say which channels you may see")
     if notes or rows:
         blocks.append(small(" · ".join(notes) or "“show” and an id shows one of them"))
     return fit_message(blocks), cut(title, FALLBACK)

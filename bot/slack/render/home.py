@@ -30,7 +30,7 @@ def home_view(
         *_worked(stats),
         small(
             "Only you see this. "
-            + ("" if complete else "Private incidents are hidden: Slack did not say which channels you are in. ")
+            + ("" if complete else "Private incidents are hidden: Slack did not say which channels you may see. ")
             + "It is renewed when you open it."
         ),
     ]

@@ -98,7 +98,9 @@ async def _show(room: Room, asked: Asked) -> Said:
     if wanted is None:
         return [], "Which one? For example: show D-0187"
     reply = await room.asks.show(room.desk, asked.sight.viewer, wanted)
-    return diagnosis_message(reply.document["diagnosis"], reply.document.get("trials") or ())
+    # What is near it is what this person may see, not what the channel was shown.
+    diagnosis = {**reply.document["diagnosis"], "similar": reply.document["similar"]}
+    return diagnosis_message(diagnosis, reply.document.get("trials") or ())
 
 
 async def _forget(room: Room, asked: Asked) -> Said:
