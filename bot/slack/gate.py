@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.slack.inbox import Arrival, arrival
+from bot.slack.inbox import Arrival, arrival, said_in
 from bot.slack.installs import Identity
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
 LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
 NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
+REMEMBERED = 1_000  # messages kept or being kept
 AT_ONCE = frozenset({"command", "shortcut", "message_shortcut"})
 
 Answer = tuple[int, dict[str, Any] | None]
@@ -29,11 +30,15 @@ class Gate:
     def __init__(self, room: Room, workers: Workers) -> None:
         self._room = room
         self._workers = workers
+        self._keeping: dict[str | None, asyncio.Task[None]] = {}
 
     async def enter(self, body: Mapping[str, Any], who: Identity | None) -> Answer:
         """Status and acknowledgement for one verified payload."""
         if body.get("type") == "app_rate_limited":
             log.warning("Slack holds events back: the workspace sends more than 30,000 an hour")
+        said = said_in(body)
+        if said in self._keeping:
+            return (200, None) if await _in_time(self._keeping[said]) else (503, None)
         came = arrival(body, who.bot_user if who else "")
         if came is None:
             return 200, None
@@ -47,7 +52,7 @@ class Gate:
             if who is not None:
                 self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
             return 200, says
-        return await self._stored(surface, came, who, says)
+        return await self._stored(surface, came, who, says, said)
 
     async def _greeted(self, surface: Surface, job: Job) -> None:
         """Acknowledged already; the sign is given, then it is stored, patiently."""
@@ -66,21 +71,27 @@ class Gate:
         if came.body.get("response_url"):
             await self._room.outbox.respond(came.body["response_url"], NOT_KEPT)
 
-    async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None) -> Answer:
+    async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None, said: str | None) -> Answer:
         if who is not None and came.kind == "click" and came.body["action"] in FORMS:
             self._room.start(self._greeted(surface, Job(who, came)), "form")
             return 200, None
         keeping = self._room.start(self._keep(came), f"keeping a {came.kind}")
-        await asyncio.wait({keeping}, timeout=AT_MOST)
-        if not keeping.done():
+        if said is not None:
+            self._remember(said, keeping)
+        if not await _in_time(keeping):
             # A locked database does not let go at once, so it is not waited for. An event may still be stored: its retry is then known.
             if came.kind in ("click", "submission"):
                 keeping.cancel()
             log.warning("%s not kept within %.1f s, so not acknowledged", came.kind, AT_MOST)
             return self._not_kept(came)
-        if keeping.exception() is not None:
-            return self._not_kept(came)
         return 200, says
+
+    def _remember(self, said: str, keeping: "asyncio.Task[None]") -> None:
+        """The same message in its other event, or again, then costs no second look and no query."""
+        self._keeping[said] = keeping
+        keeping.add_done_callback(lambda kept: self._keeping.pop(said, None) if kept.cancelled() or kept.exception() else None)
+        if len(self._keeping) > REMEMBERED:
+            del self._keeping[next(iter(self._keeping))]
 
     def _not_kept(self, came: Arrival) -> Answer:
         """Slack sends an event again; a person who clicked or submitted sees that it failed."""
@@ -94,3 +105,9 @@ class Gate:
     async def _keep(self, came: Arrival) -> None:
         await self._room.store.deliver(came.team, came.channel, came.thread, came.key, came.kind, came.payload(), came.enterprise)
         self._workers.wake()
+
+
+async def _in_time(keeping: "asyncio.Task[None]") -> bool:
+    """Kept, before Slack takes the silence for a failure."""
+    await asyncio.wait({keeping}, timeout=AT_MOST)
+    return keeping.done() and not keeping.cancelled() and keeping.exception() is None

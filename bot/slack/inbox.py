@@ -70,6 +70,14 @@ def where(body: Mapping[str, Any]) -> tuple[str | None, str | None]:
     )
 
 
+def said_in(body: Mapping[str, Any]) -> str | None:
+    """What a message is known by before it is looked at: Slack sends one that names the bot as two events."""
+    event = body.get("event")
+    if not isinstance(event, Mapping) or event.get("type") not in ("message", "app_mention") or event.get("subtype") not in SPOKEN:
+        return None
+    return f"{where(body)[1]}:{event.get('channel')}:{event.get('ts')}"
+
+
 def _arrival(kind: str, body: Mapping[str, Any], channel: str | None, thread: str | None, key: str, slim: Mapping[str, Any]) -> Arrival:
     enterprise, team = where(body)
     return Arrival(kind, team or "", enterprise, channel, thread, key, slim)
