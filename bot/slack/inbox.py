@@ -97,6 +97,8 @@ def _event(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
     channel = event.get("channel") if isinstance(event.get("channel"), str) else None
     slim = {"user": event.get("user") if isinstance(event.get("user"), str) else None, "channel": channel, "file": event.get("file_id")}
     slim |= {"inviter": event.get("inviter"), "event": kind, "tokens": event.get("tokens")}
+    if kind == "app_home_opened":
+        return _arrival("home", body, None, f"home:{slim['user']}", f"event:{body.get('event_id')}", slim)
     return _arrival(EVENTS[kind], body, channel, f"{kind}:{event.get('user')}", f"event:{body.get('event_id')}", slim)
 
 
@@ -216,7 +218,8 @@ def _click(body: Mapping[str, Any]) -> Arrival:
     }
     moment = action.get("action_ts") or body.get("trigger_id")
     key = f"click:{body['user']['id']}:{action['action_id']}:{moment}"
-    return _arrival("click", body, channel, _order(channel, {"thread_ts": thread, "ts": ts}) if channel else key, key, slim)
+    own = f"home:{body['user']['id']}" if slim["home"] else key  # what was clicked last in a Home is shown last
+    return _arrival("click", body, channel, _order(channel, {"thread_ts": thread, "ts": ts}) if channel else own, key, slim)
 
 
 def _submission(body: Mapping[str, Any]) -> Arrival:

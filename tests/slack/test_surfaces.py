@@ -1,10 +1,14 @@
 """Paste, snippet, file, edit, delete, in a channel, a thread, a direct message and a private channel: one reply, in the right place."""
 
+import json
 import time
 
 import pytest
 
+from bot.domain.incident import Contribution, Origin
+from bot.slack.surfaces.home import turned
 from tests.fakeslack.state import Channel
+from tests.slack import material
 from tests.slack.material import CRASH, NO_RANK
 from tests.slack.world import World, words
 
@@ -308,6 +312,46 @@ async def test_home_shows_the_incidents_of_the_persons_channels_with_filters(wor
         assert ack.status == 200
         await world.until(lambda: "D-0002" not in str(world.team.homes[world.ann.id]))
         assert "D-0001" in str(world.team.homes[world.ann.id])
+
+
+async def test_home_turns_pages_that_new_arrivals_do_not_move(world: World) -> None:
+    async def kept(count: int) -> None:
+        origin = Origin(world.team.id, channel=world.channel.id, thread="1.1")
+        for _ in range(count):
+            await world.store.append(origin, [Contribution("paste", CRASH)], material.certain())
+
+    def shown() -> list[str]:
+        table = next((block for block in world.team.homes[world.ann.id]["blocks"] if block["type"] == "table"), {"rows": [[]]})
+        return [row[0]["text"] for row in table["rows"][1:]]
+
+    async def turns(action: str) -> list[str]:
+        before = shown()
+        await world.ann.click_home(action)
+        await world.until(lambda: shown() != before)
+        return shown()
+
+    async with world.bot():
+        await kept(120)
+        await world.ann.open_home()
+        await world.until(lambda: world.team.homes.get(world.ann.id))
+        first = shown()
+        second = await turns("home_older")
+        await kept(3)
+        third = await turns("home_older")
+        assert first + second + third == [f"D-{number:04d}" for number in range(120, 0, -1)]
+        assert "home_older" not in str(world.team.homes[world.ann.id])
+        assert await turns("home_newer") == second
+        assert (await turns("home_newer"))[:3] == ["D-0123", "D-0122", "D-0121"], "the first page has the newest"
+        assert "home_newer" not in str(world.team.homes[world.ann.id])
+
+
+def test_the_pages_above_fit_into_the_view_however_many_there_are() -> None:
+    meta: list[str] = []
+    for number in range(999_999_999, 999_999_000, -1):
+        meta = turned({"action": "home_older", "value": f"D-{number}", "meta": json.dumps(meta)})
+    assert len(json.dumps(meta, separators=(",", ":"))) <= 3_000
+    assert turned({"action": "home_phase", "value": None, "meta": json.dumps(meta)}) == []
+    assert turned({"action": "home_older", "value": "D-0001", "meta": "not ours"}) == ["D-0001"]
 
 
 async def test_evidence_is_put_into_the_thread_as_one_file_once(world: World) -> None:

@@ -51,11 +51,11 @@ def _row(row: Document) -> list[str]:
     return [
         str(row["id"]),
         moment(row.get("at"))[:16],
-        cut(str(row.get("model") or "–"), 60),
-        cards or "–",
+        cut(str(row.get("model") or "–"), 40),
+        cut(cards, 30) or "–",
         phase,
         number(row.get("rank")),
-        cut(what, 60),
+        cut(what, 45),
         outcome,
     ]
 

@@ -1,6 +1,7 @@
 """App Home: what a person may see of the team's incidents, as native tables."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.render.blocks import Block, actions, bold, bullets, button, header, line, menu, option, plainly, rich, small
@@ -15,9 +16,19 @@ ROWS = 50
 
 
 def home_view(
-    every: Document, shown: Document, stats: Document, picked: Mapping[str, str], *, complete: bool, native: bool = True
+    every: Document,
+    shown: Document,
+    stats: Document,
+    picked: Mapping[str, str],
+    above: Sequence[str] = (),
+    *,
+    complete: bool,
+    native: bool = True,
 ) -> Document:
-    """The view for `views.publish`. `native` False: without tables, for a workspace that refuses them."""
+    """The view for `views.publish`. `above`: the last ids of the pages above, kept in the view itself.
+
+    `native` False: without tables, for a workspace that refuses them.
+    """
     blocks: list[Block] = [
         header("Out-of-memory incidents of your channels"),
         actions(
@@ -26,7 +37,7 @@ def home_view(
         ),
         *_counts(every),
         *_filters(every, picked),
-        *_rows(shown),
+        *_rows(shown, above),
         *_worked(stats),
         small(
             "Only you see this. "
@@ -34,7 +45,8 @@ def home_view(
             + "It is renewed when you open it."
         ),
     ]
-    return {"type": "home", "callback_id": "home", "blocks": fit_view(blocks if native else plainly(blocks))}
+    meta = json.dumps(list(above), separators=(",", ":"))
+    return {"type": "home", "callback_id": "home", "private_metadata": meta, "blocks": fit_view(blocks if native else plainly(blocks))}
 
 
 def _counts(every: Document) -> list[Block]:
@@ -59,9 +71,16 @@ def _filters(every: Document, picked: Mapping[str, str]) -> list[Block]:
     return [actions(*menus)] if menus else []
 
 
-def _rows(shown: Document) -> list[Block]:
+def _rows(shown: Document, above: Sequence[str]) -> list[Block]:
     rows = shown["rows"][:ROWS]
-    return [history_table(rows)] if rows else []
+    before = len(above) * ROWS + len(rows)
+    turns = []
+    if len(rows) == ROWS and (shown["count"] > before or shown["count_text"].endswith("+")):
+        turns.append(button("home_older", "Older", str(rows[-1]["id"]), "Show older incidents"))
+    if above:
+        turns.append(button("home_newer", "Newer", "newer", "Show newer incidents"))
+    where = [small(f"Page {len(above) + 1}" + ("" if rows else ": nothing older"))] if above else []
+    return [*([history_table(rows)] if rows else []), *where, *([actions(*turns)] if turns else [])]
 
 
 def _worked(stats: Document) -> list[Block]:

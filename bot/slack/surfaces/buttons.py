@@ -19,7 +19,7 @@ from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.sizing import sizing_message
 from bot.slack.render.wording import OUTCOMES as SAID
 from bot.slack.room import Job, Room
-from bot.slack.surfaces.home import show_home
+from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import refresh
 from bot.usecases.desk import Viewer
@@ -60,7 +60,7 @@ async def work(room: Room, job: Job) -> None:
     body = job.body
     action = body["action"]
     if action.startswith("home_"):
-        await show_home(room, job, body["values"])
+        await show_home(room, job, body["values"], turned(body))
     elif action == "share":
         await _share(room, job)
     elif action in (*OUTCOMES, *ANSWERS, "undo", "evidence"):
