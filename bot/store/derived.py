@@ -1,5 +1,6 @@
 """What a diagnosis document says, as columns to search by, as figures for sizing, and as words to count."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ _MOST_BIGINT = 2**63 - 1
 _MOST_INT = 2**31 - 1
 
 
+TRIED = ("phase", "remedy", "flag", "direction", "result")
+NO_RULE = "no rule"  # a diagnosis that quoted no line
 OPEN = "open"  # what people call an incident without an outcome
 
 
@@ -109,6 +112,26 @@ def counted(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     if row["channel"]:
         pairs.append(("channel", row["channel"]))
     return pairs
+
+
+def weighed(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """(field, value, how much) that an incident's row adds to the rollups: what can be searched, and what a review of all time needs."""
+    pairs = [(field, value, 1) for field, value in counted(row)]
+    if row["outcome"] == "fixed":
+        pairs += [(f"{name} fixed", str(row[name]), 1) for name in ("phase", "model", "gpu") if row[name] is not None]
+    if row["outcome"] == "wrong":
+        pairs += [("rule wrong", rule, 1) for rule in (row["rules"] or "").split() or [NO_RULE]]
+    if row["settled"] is not None:
+        phase = row["phase"] or ""
+        pairs += [("settled", phase, 1), ("settled after", phase, max(0, row["settled"] - row["key"]))]
+    return pairs
+
+
+def tried(trial: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """The same of a trial's row: a change that was tried in a phase, and its result, as one JSON list."""
+    if trial["result"] is None or trial["remedy"] is None or trial["withdrawn"] is not None:
+        return []
+    return [("tried", json.dumps([trial[name] for name in TRIED], separators=(",", ":")), 1)]
 
 
 def change_key(change: Mapping[str, Any] | None) -> tuple[Any, ...] | None:

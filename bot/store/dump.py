@@ -113,7 +113,10 @@ def _write_incidents(connection: Connection, records: Sequence[Mapping[str, Any]
     rows = [dict(record["incident"]) for record in records]
     write_page(connection, incidents, rows)
     for table in _PARTS:
-        write_page(connection, table, [_in(one) for record in records for one in record.get(table.name, ())])
+        parts = [_in(one) for record in records for one in record.get(table.name, ())]
+        write_page(connection, table, parts)
+        if table is trials:
+            rollups.adjust_tried(connection, (), parts)
     _index(connection, rows)
     rollups.adjust(connection, (), rows)
     for row in rows:

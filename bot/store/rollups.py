@@ -1,25 +1,37 @@
-"""Counts by channel and value, kept beside the incidents so that nobody has to count a million rows."""
+"""Counts by channel and value, kept beside incidents and trials so that nobody has to count a million rows."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
 
-from bot.store.derived import counted
+from bot.store.derived import tried, weighed
 from bot.store.tables import rollups
 from bot.store.upsert import upsert
 
+Row = Mapping[str, Any]
+Weights = Callable[[Row], Iterable[tuple[str, str, int]]]
+
 
 def adjust(connection: Connection, gone: Iterable[Mapping[str, Any]], come: Iterable[Mapping[str, Any]]) -> None:
-    """Count rows that changed: as they were, and as they are."""
+    """Count incidents that changed: as they were, and as they are."""
+    _adjust(connection, gone, come, weighed)
+
+
+def adjust_tried(connection: Connection, gone: Iterable[Mapping[str, Any]], come: Iterable[Mapping[str, Any]]) -> None:
+    """Count trials that changed. In a transaction before `adjust`: two replicas that count never wait for each other in a circle."""
+    _adjust(connection, gone, come, tried)
+
+
+def _adjust(connection: Connection, gone: Iterable[Row], come: Iterable[Row], weights: Weights) -> None:
     change: Counter[tuple[str, str, str, str]] = Counter()
-    for rows, step in ((gone, -1), (come, 1)):
+    for rows, sign in ((gone, -1), (come, 1)):
         for row in rows:
-            for field, value in counted(row):
-                change[row["team"], field, value, row["channel"]] += step
+            for field, value, weight in weights(row):
+                change[row["team"], field, value, row["channel"]] += sign * weight
     names = ("team", "field", "value", "channel")
-    # In one order everywhere: two replicas that count the same words never wait for each other in a circle.
+    # In one order everywhere, for the same reason.
     steps = [{**dict(zip(names, key, strict=True)), "count": step} for key, step in sorted(change.items()) if step]
     if not steps:
         return

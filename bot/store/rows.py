@@ -115,4 +115,5 @@ class Batch:
             if rows:
                 connection.execute(insert(tables.metadata.tables[name]), rows)
         index.put(connection, self.said)
+        rollups.adjust_tried(connection, (), [{"result": None, "withdrawn": None, **trial} for trial in self.trials])
         rollups.adjust(connection, (), self.incidents)

@@ -1,10 +1,13 @@
 """Reviews: which phases cost the team most, which changes work, how long it took, which rules were wrong."""
 
+import json
 from collections import Counter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, select
 
+from bot.store import rollups
+from bot.store.derived import NO_RULE, TRIED
 from bot.store.sight import Sight, visible
 from bot.store.tables import incidents, trials
 
@@ -13,14 +16,55 @@ _RESULTS = ("fixed", "moved", "same", "wrong", "other")
 
 
 def stats(connection: Connection, who: Sight, since: int | None) -> dict[str, Any]:
-    """The figures of `oombot stats` for what someone may see, opened since a moment (microseconds)."""
-    where = [visible(incidents, who)] + ([] if since is None else [incidents.c.key >= since])
+    """The figures of `oombot stats` for what someone may see, opened since a moment (microseconds); of all time from the rollups."""
+    return _of_all_time(connection, who) if since is None else _since(connection, who, since)
+
+
+def _of_all_time(connection: Connection, who: Sight) -> dict[str, Any]:
+    def of(field: str) -> dict[str, int]:
+        return rollups.values(connection, who.team, field, who.channels)
+
+    def rows(field: str) -> list[dict[str, Any]]:
+        fixed = of(f"{field} fixed")
+        return [{"name": value, "count": count, "fixed": fixed.get(value, 0)} for value, count in of(field).items()]
+
+    settled, after = of("settled"), of("settled after")
+    means = {phase: _seconds(after.get(phase, 0) / count) for phase, count in settled.items()}
+    return {
+        "incidents": sum(of("total").values()),
+        "mean_seconds_to_outcome": _seconds(sum(after.values()) / sum(settled.values()) if settled else None),
+        "outcomes": of("outcome"),
+        "phases": [
+            {"phase": row["name"], "count": row["count"], "fixed": row["fixed"], "mean_seconds_to_outcome": means.get(row["name"])}
+            for row in rows("phase")
+        ],
+        "changes": _tried(of("tried")),
+        "wrong_rules": [{"rule": rule, "count": count} for rule, count in list(of("rule wrong").items())[:_TOP]],
+        "models": rows("model")[:_TOP],
+        "gpus": rows("gpu")[:_TOP],
+    }
+
+
+def _tried(counts: dict[str, int]) -> list[dict[str, Any]]:
+    changes: dict[tuple[Any, ...], Counter[str]] = {}
+    for value, count in counts.items():
+        *change, result = json.loads(value)
+        changes.setdefault(tuple(change), Counter())[result] += count
+    found = [
+        {**dict(zip(TRIED, change, strict=False)), "tried": tally.total(), **{result: tally[result] for result in _RESULTS}}
+        for change, tally in changes.items()
+    ]
+    return sorted(found, key=lambda row: (-row["tried"], row["remedy"], row["phase"] or ""))[:_TOP]
+
+
+def _since(connection: Connection, who: Sight, since: int) -> dict[str, Any]:
+    where = [visible(incidents, who), incidents.c.key >= since]
     return {
         "incidents": connection.execute(select(func.count()).select_from(incidents).where(*where)).scalar_one(),
         "mean_seconds_to_outcome": _seconds(connection.execute(select(_mean()).where(*where)).scalar()),
         "outcomes": _by(connection, incidents.c.outcome, where),
         "phases": _phases(connection, where),
-        "changes": _changes(connection, where),
+        "changes": _changes(connection, [visible(trials, who), trials.c.incident >= since]),
         "wrong_rules": _wrong(connection, where),
         "models": _settled_by(connection, incidents.c.model, where),
         "gpus": _settled_by(connection, incidents.c.gpu, where),
@@ -28,7 +72,9 @@ def stats(connection: Connection, who: Sight, since: int | None) -> dict[str, An
 
 
 def _mean() -> ColumnElement[Any]:
-    return func.avg(incidents.c.settled - incidents.c.key)
+    """Of those that have ended; an incident whose clock was ahead of ours took no time, not less."""
+    took = incidents.c.settled - incidents.c.key
+    return func.avg(case((took > 0, took), (incidents.c.settled.is_not(None), 0)))
 
 
 def _seconds(micros: Any) -> float | None:
@@ -56,9 +102,8 @@ def _phases(connection: Connection, where: list[Any]) -> list[dict[str, Any]]:
 def _changes(connection: Connection, where: list[Any]) -> list[dict[str, Any]]:
     keys = (trials.c.phase, trials.c.remedy, trials.c.flag, trials.c.direction)
     query = select(*keys, func.count().label("tried"), *(_count_of(trials.c.result, result) for result in _RESULTS))
-    query = query.join(incidents, incidents.c.key == trials.c.incident).where(*where)
-    query = query.where(trials.c.result.is_not(None), trials.c.withdrawn.is_(None), trials.c.remedy.is_not(None)).group_by(*keys)
-    rows = connection.execute(query.order_by(func.count().desc(), trials.c.remedy).limit(_TOP)).mappings()
+    query = query.where(*where, trials.c.result.is_not(None), trials.c.withdrawn.is_(None), trials.c.remedy.is_not(None)).group_by(*keys)
+    rows = connection.execute(query.order_by(func.count().desc(), trials.c.remedy, trials.c.phase).limit(_TOP)).mappings()
     return [{**row, **{result: int(row[result]) for result in _RESULTS}} for row in rows]
 
 
@@ -66,7 +111,7 @@ def _wrong(connection: Connection, where: list[Any]) -> list[dict[str, Any]]:
     query = select(incidents.c.rules, func.count()).where(*where, incidents.c.outcome == "wrong").group_by(incidents.c.rules)
     tally: Counter[str] = Counter()
     for rules, count in connection.execute(query):
-        for rule in rules.split() if rules else ["no rule"]:
+        for rule in (rules or "").split() or [NO_RULE]:
             tally[rule] += count
     return [{"rule": rule, "count": count} for rule, count in sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]]
 

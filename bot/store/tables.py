@@ -263,14 +263,14 @@ counters = Table(
     Column("value", Integer, nullable=False),
 )
 
-rollups = Table(  # how many incidents of a channel have which value: counts, and the words that a search field can take
+rollups = Table(  # sums over the incidents and trials of a channel that have a value: counts, search fields' values, reviews
     "rollups",
     metadata,
     Column("team", Text, primary_key=True),
     Column("field", Text, primary_key=True),
     Column("value", Text, primary_key=True),
     Column("channel", Text, primary_key=True),
-    Column("count", Integer, nullable=False),
+    Column("count", Key, nullable=False),
     sqlite_with_rowid=False,
 )
 

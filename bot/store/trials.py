@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from bot.domain.incident import Result, Trial
+from bot.store import rollups
 from bot.store.derived import change_key
 from bot.store.numbers import moment
 from bot.store.packed import plain, unpack_document
@@ -34,10 +35,12 @@ def record(connection: Connection, incident: Mapping[str, Any], result: Result, 
     if not rows:
         _open(connection, incident, {"phase": incident["phase"]}, now)
         rows = _standing(connection, key)
-    number = rows[-1]["number"]
+    newest = rows[-1]
+    number = newest["number"]
     said = {"result": result, "note": plain(note), "by": plain(by), "at": now}
     _note(connection, incident, number, said)
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**said))
+    rollups.adjust_tried(connection, [newest], [{**newest, **said}])
     return _trial(_standing(connection, key)[-1])
 
 
@@ -53,6 +56,7 @@ def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, no
     empty = {"result": None, "note": None, "by": None, "at": None}
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**empty))
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number > number).values(withdrawn=now))
+    rollups.adjust_tried(connection, [last], [])  # those that are withdrawn have no result: else theirs would be the newest
     return next(_trial(row) for row in _standing(connection, key) if row["number"] == number)
 
 

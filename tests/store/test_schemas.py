@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ async def test_a_database_of_that_schema_keeps_every_row(kept: Path, tmp_path: P
             counted[name] = counted.get(name, 0) + (len(rows) if isinstance(rows, list) else 1)
     assert {name: counted[name] for name in expected} == expected
     assert (await store.search(Viewer("T1"), parse("capture_model outcome:same flag:gpu-memory-utilization", NOW))).count == 1
+    assert await store.stats(Viewer("T1")) == await store.stats(Viewer("T1"), NOW - timedelta(days=9_999))
     found = await store.claim("w1", 30)
     assert found
     assert found.payload == b"waiting"
