@@ -18,6 +18,8 @@ FIGURES = (
 
 _SIZE = re.compile(r"\d+(\.\d+)?[bmt]|a\d+(\.\d+)?b|\d+x\d+(\.\d+)?b|e\d+", re.IGNORECASE)
 _HUB_CACHE = re.compile(r"(?:^|/)models--[^/]+?--([^/]+)")
+_MOST_NAME = 200  # characters; PostgreSQL's index row ends at 2.7 KB
+_MOST_RULES = 500
 _MOST_BIGINT = 2**63 - 1
 _MOST_INT = 2**31 - 1
 
@@ -55,29 +57,40 @@ def columns(document: Mapping[str, Any]) -> dict[str, Any]:
     deployment = document.get("deployment") or {}
     error = document.get("first_error") or {}
     change = document.get("recommendation") or {}
-    version = plain(document.get("engine_version"))
-    model = plain(deployment.get("model"))
+    version = _named(document.get("engine_version"))
+    model = _named(deployment.get("model"))
     return {
-        "verdict": plain(document.get("verdict")),
-        "phase": plain(document.get("phase")),
-        "engine": plain(document.get("engine")),
+        "verdict": _named(document.get("verdict")),
+        "phase": _named(document.get("phase")),
+        "engine": _named(document.get("engine")),
         "version": version,
         "version_sort": version_sort(version),
         "model": model,
-        "family": plain(deployment.get("family")) or family_of(model),
-        "gpu": plain(deployment.get("gpu")),
+        "family": _named(deployment.get("family")) or family_of(model),
+        "gpu": _named(deployment.get("gpu")),
         "gpu_count": whole(deployment.get("gpu_count")),
         "tp": whole(deployment.get("tensor_parallel_size")),
         "rank": whole((document.get("rank") or {}).get("number")),
-        "error_kind": plain(error.get("kind")),
+        "error_kind": _named(error.get("kind")),
         "error_text": (plain(error.get("text")) or "")[:500] or None,
-        "remedy": plain(change.get("id")),
-        "flag": plain(change.get("flag")),
+        "remedy": _named(change.get("id")),
+        "flag": _named(change.get("flag")),
         "direction": plain(change.get("direction")),
         "value": plain(change.get("value")),
         "rulebook": plain(document.get("rulebook")),
-        "rules": " ".join(dict.fromkeys(str(proof["rule"]) for proof in document.get("proof") or () if proof.get("rule"))) or None,
+        "rules": _rules(document.get("proof") or ()),
     }
+
+
+def _named(value: Any) -> str | None:
+    """A name as an index can hold it: what is longer is no name."""
+    return (plain(value) or "")[:_MOST_NAME] or None
+
+
+def _rules(proof: Sequence[Mapping[str, Any]]) -> str | None:
+    """The rules that spoke, each once, as many as an index can hold."""
+    rules = " ".join(dict.fromkeys(str(line["rule"]) for line in proof if line.get("rule")))
+    return rules[: _MOST_RULES + 1].rpartition(" ")[0] if len(rules) > _MOST_RULES else rules or None
 
 
 def figures(document: Mapping[str, Any], judged: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -117,6 +130,8 @@ def counted(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 def weighed(row: Mapping[str, Any]) -> list[tuple[str, str, int]]:
     """(field, value, how much) that an incident's row adds to the rollups: what can be searched, and what a review of all time needs."""
     pairs = [(field, value, 1) for field, value in counted(row)]
+    if row["rules"] is not None:
+        pairs.append(("rules", row["rules"], 1))
     if row["outcome"] == "fixed":
         pairs += [(f"{name} fixed", str(row[name]), 1) for name in ("phase", "model", "gpu") if row[name] is not None]
     if row["outcome"] == "wrong":

@@ -1,7 +1,7 @@
 """The incidents that fulfil a set of conditions, newest first or best first.
 
 SQLite has no way to cut one index with another, so every condition is a word of the full-text index (`index.mark`) and FTS5 walks their
-lists side by side. PostgreSQL's planner chooses among the column indexes itself; only words and rules go to its full-text index.
+lists side by side. PostgreSQL's planner chooses among the column indexes itself; only words go to its full-text index.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Hits:
         if self.sqlite and not self.bare:
             # The full-text index leads, the incidents follow by key: `visible` below offers SQLite no index of theirs.
             return query.select_from(fts.join(incidents, incidents.c.key == fts.c.rowid))
-        if not self.sqlite and self.needs_words:
+        if not self.sqlite and self.words:
             return query.select_from(incidents.join(tables.search, tables.search.c.incident == incidents.c.key))
         return query.select_from(incidents)
 
@@ -124,11 +124,17 @@ class Hits:
         return marks
 
     def _postgres(self) -> list[ColumnElement[bool]]:
-        where = [_one_of(field, some) for field, some in self.values.items() if field != "rule"]
-        self.needs_words = bool(self.words or self.values.get("rule"))
-        if self.needs_words:
-            where.append(tables.search.c.words.op("@@")(self._tsquery()))
+        where = [
+            incidents.c.rules.in_(self._with_a_rule()) if field == "rule" else _one_of(field, some) for field, some in self.values.items()
+        ]
+        if self.words:  # who may see is asked of both tables: each is narrowed down before they are joined
+            where += [visible(tables.search, self.who), tables.search.c.words.op("@@")(self._tsquery())]
         return where
+
+    def _with_a_rule(self) -> list[str]:
+        """What stands in `rules` where one of the rules does."""
+        known = rollups.values(self.connection, self.who.team, "rules", None)
+        return [rules for rules in known if not set(self.values["rule"]).isdisjoint(rules.split())]
 
     def _tsquery(self) -> Any:
         config: ColumnElement[Any] = literal_column("'simple'::regconfig")
@@ -138,8 +144,6 @@ class Hits:
                 parts.append(func.to_tsquery(config, literal(" <-> ".join(word[:-1].split()) + ":*")))
             else:
                 parts.append(func.phraseto_tsquery(config, literal(word)))
-        if self.values.get("rule"):
-            parts.append(func.to_tsquery(config, literal(" | ".join(mark("rule", rule) for rule in self.values["rule"]))))
         joined: ColumnElement[Any] = parts[0]
         for part in parts[1:]:
             joined = joined.op("&&")(part)

@@ -107,7 +107,7 @@ def change(connection: Connection, row: Row, before: str, after: str, new: Mappi
     """Change an incident's row and all that is derived from it."""
     changed: Row = {**row, **new}
     connection.execute(update(incidents).where(incidents.c.key == row["key"]).values(**new))
-    if before != after or index.marks_of(row) != index.marks_of(changed):
+    if before != after or index.is_other(connection, row, changed):
         index.take_out(connection, [(row, before)])
         index.put(connection, [(changed, after)])
     rollups.adjust(connection, [row], [changed])

@@ -59,9 +59,9 @@ def marks_of(row: Mapping[str, Any]) -> str:
     return " ".join([mark("team", row["team"]), *(mark(field, value) for field, value in counted(row) if field != "total")])
 
 
-def rule_marks(row: Mapping[str, Any]) -> str:
-    """Only the rules: PostgreSQL has columns for the rest."""
-    return " ".join(mark("rule", rule) for rule in (row["rules"] or "").split())
+def is_other(connection: Connection, row: Mapping[str, Any], changed: Mapping[str, Any]) -> bool:
+    """Whether a changed row has another entry though nobody said anything more: PostgreSQL has columns for what was judged."""
+    return connection.dialect.name == "sqlite" and marks_of(row) != marks_of(changed)
 
 
 def put(connection: Connection, rows: Sequence[tuple[Mapping[str, Any], str]]) -> None:
@@ -73,9 +73,7 @@ def put(connection: Connection, rows: Sequence[tuple[Mapping[str, Any], str]]) -
         connection.execute(statement, [{"key": row["key"], "words": words_of(said), "marks": marks_of(row)} for row, said in rows])
         return
     names = ("enterprise", "team", "channel", "private")
-    entries = [
-        {"key": row["key"], "words": f"{words_of(said)} {rule_marks(row)}", **{name: row[name] for name in names}} for row, said in rows
-    ]
+    entries = [{"key": row["key"], "words": words_of(said), **{name: row[name] for name in names}} for row, said in rows]
     connection.execute(_PUT, entries)
 
 

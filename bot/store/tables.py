@@ -53,9 +53,17 @@ def _of_incident() -> list[Column[Any]]:
 
 
 JUDGED = (
-    "phase", "verdict", "engine", "version", "model", "family", "gpu", "gpu_count", "tp", "rank", "error_kind", "remedy", "flag", "outcome",
+    "phase", "verdict", "engine", "version", "model", "family", "gpu", "tp", "rank", "error_kind", "remedy", "flag", "rules", "outcome",
 )  # fmt: skip
 """Columns of an incident that can be searched by; each has an index that ends in the moment."""
+
+BESIDE = ("phase", "model", "gpu", "outcome", "family", "version", "tp", "rank", "flag", "channel", "private", "enterprise")
+"""What else stands in those indexes on PostgreSQL: counts, and what narrows a search down, so that no row must be looked up."""
+
+
+def _by(*names: str) -> Index:
+    return Index(f"ix_incidents_{'_'.join(names)}", *names, postgresql_include=[name for name in BESIDE if name not in names])
+
 
 incidents = Table(
     "incidents",
@@ -90,10 +98,9 @@ incidents = Table(
     Column("outcome", Text),
     Column("settled", BigInteger),
     UniqueConstraint("team", "number"),
-    Index("ix_incidents_team_key", "team", "key"),
     Index("ix_incidents_team_channel_thread", "team", "channel", "thread"),
-    Index("ix_incidents_team_version_sort_key", "team", "version_sort", "key"),
-    *(Index(f"ix_incidents_team_{name}_key", "team", name, "key") for name in JUDGED),
+    _by("team", "key"),
+    *(_by("team", name, "key") for name in JUDGED),
 )
 
 contributions = Table(
@@ -274,7 +281,7 @@ rollups = Table(  # sums over the incidents and trials of a channel that have a 
     sqlite_with_rowid=False,
 )
 
-search = Table(  # PostgreSQL; on SQLite the same name is an FTS5 table, made by the migration
+search = Table(  # PostgreSQL, its words beside each other up to 8 KB; on SQLite the same name is an FTS5 table. Migrations make both
     "search",
     metadata,
     Column("incident", BigInteger, ForeignKey("incidents.key"), primary_key=True),

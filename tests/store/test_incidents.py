@@ -4,7 +4,9 @@ import pytest
 
 from bot.domain.incident import Contribution, Origin
 from bot.store.errors import UnknownIncidentError
+from bot.store.query import parse
 from bot.store.store import Store
+from bot.usecases.desk import Viewer
 from tests.store.material import EAGER, LOG, LOWER_SEQS, NOW, document, paste
 
 T1 = Origin("T0000001", "E1", "C1", "171.1", private=True)
@@ -208,3 +210,14 @@ async def test_walking_meets_every_incident_that_may_be_seen(store: Store) -> No
         team, enterprise, channels = "T0000001", None, frozenset({"C1"})
 
     assert [incident.id async for incident in store.walk(Member())] == ["D-0001", "D-0002", "D-0003"]
+
+
+async def test_names_that_no_index_could_hold_are_kept_short(store: Store) -> None:
+    long = document(engine_version="9" * 4_000, proof=[{"source": 1, "line": 1, "rule": f"{'r' * 90}.{n}", "text": ""} for n in range(40)])
+    long["deployment"] = {"model": "m" * 4_000, "gpu": "g" * 4_000}
+    incident = await store.append(Origin("T1"), [paste()], long)
+    kept = await store.load("T1", incident)
+    assert kept
+    assert kept.document["deployment"]["model"] == "m" * 4_000
+    [row] = (await store.search(Viewer("T1"), parse("model:mmm rule:rrr", NOW))).rows
+    assert (len(row["model"]), len(row["rules"].split())) == (200, 5)
