@@ -17,10 +17,11 @@ _SIZE = re.compile(r"\s*([-+\u2212]?[\d,]*\.?\d+)\s*([A-Za-z]*)\s*$")
 def parse_size(text: str) -> int:
     """Bytes of a figure with its unit; a bare number is bytes. ValueError when it is no size."""
     match = _SIZE.match(text)
-    if match is None or match[2].lower() not in {*_UNITS, ""}:
+    unit = "" if match is None else match[2].lower() or "b"
+    if match is None or unit not in _UNITS:
         raise ValueError(f"not a size: {text!r} (write it as 64.00 MiB, 80 GB or a number of bytes)")
     number = float(match[1].replace(",", "").replace("\u2212", "-"))
-    return round(number * _UNITS[match[2].lower() or "b"])
+    return round(number * _UNITS[unit])
 
 
 def gib(count: int | float) -> str:

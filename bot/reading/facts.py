@@ -2,99 +2,27 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
 from typing import Any
 
-import ahocorasick_rs
 import regex
 
 from bot.domain.evidence import Fact, Frame, LogLine
+from bot.reading.anchored import FactFinder, finder_of
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
-from bot.reading.prose import Prose, may_be_prose
-from bot.rulebook.book import Rulebook, texts
+from bot.reading.prose import may_be_prose
+from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled, groups, search
 
-_BOUNDARY = 48
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
 _NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
 _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 """What lines say that differ in nothing but figures: throughput, access, a progress bar with its blocks."""
-
-
-class FactFinder:
-    """The rulebook's messages behind one automaton of their anchors."""
-
-    def __init__(self, book: Rulebook) -> None:
-        self._rules: list[list[FactRule]] = []
-        anchors: dict[str, list[FactRule]] = {}
-        for rule in book.facts:
-            for anchor in texts(rule.anchor):
-                anchors.setdefault(anchor, []).append(rule)
-        self._anchors = list(anchors)
-        self._rules = [anchors[a] for a in self._anchors]
-        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
-        self._breaks = _breaks(self._anchors)
-        self._book = book
-
-    @cached_property
-    def prose(self) -> Prose:
-        """Its rules for what people write."""
-        return Prose([rule for rule in self._book.facts if "prose" in rule.kinds])
-
-    def candidates(self, text: str) -> list[FactRule]:
-        """The rules with an anchor in this text, each once, in the order of the rule files."""
-        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
-        found: dict[str, FactRule] = {}
-        for index, _, _ in hits:
-            for rule in self._rules[index]:
-                found.setdefault(rule.id, rule)
-        return list(found.values())
-
-    def crossing(self, left: str, right: str) -> list[FactRule]:
-        """The rules whose anchor is broken over two lines, with and without a space at the break."""
-        found: dict[str, FactRule] = {}
-        right = right.lstrip()
-        for joint, breaks in self._breaks:
-            left = left.rstrip() if joint else left
-            if not (_may_break(breaks.get(left[-1:]), right) or _may_break(breaks.get(left[-2:]), right)):
-                continue
-            head, tail = left[-_BOUNDARY:], right[:_BOUNDARY]
-            joined = head + joint + tail
-            for index, start, end in self._automaton.find_matches_as_indexes(joined, overlapping=True):
-                if start < len(head) < end:
-                    for rule in self._rules[index]:
-                        found.setdefault(rule.id, rule)
-        return list(found.values())
-
-
-def _breaks(anchors: Sequence[str]) -> Sequence[tuple[str, Mapping[str, set[str]]]]:
-    """What a break leaves of anchors, without and with a space in its place: for the last one or two letters before it, the first
-    one or two after it.
-    """
-    tight: dict[str, set[str]] = {}
-    loose: dict[str, set[str]] = {}
-    for anchor in anchors:
-        for at in range(1, len(anchor)):
-            tight.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at : at + 2])
-            if anchor[at] == " ":
-                loose.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at + 1 : at + 3])
-    return (("", tight), (" ", loose))
-
-
-def _may_break(after: set[str] | None, right: str) -> bool:
-    return after is not None and (right[:2] in after or right[:1] in after or "" in after)
-
-
-@lru_cache(maxsize=8)
-def finder_of(book: Rulebook) -> FactFinder:
-    """One FactFinder for each rulebook."""
-    return FactFinder(book)
 
 
 def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], list[Frame]]:
@@ -123,7 +51,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         below_frame.pop(key, None)
         if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
             continue
-        found = list(_facts_of(finder, lines, order))
+        found = _facts_of(finder, lines, order)
         if found:
             facts += [*recurring.last(finder, lines), *found]
             recurring.learn(line, found)
@@ -138,11 +66,12 @@ class _Recurring:
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str]] = set()
+        self._starts: set[tuple[str, str | bool]] = set()
         self._counted: dict[tuple[str, str], tuple[int, int]] = {}
 
     def counts(self, order: int, line: LogLine) -> bool:
         """Is the line one of them? Then it is counted."""
-        if not self._known:
+        if (line.speaker.key, line.text[:1].isdigit() or line.text[:1]) not in self._starts:
             return False
         form = line.speaker.key, line.text.translate(_NO_FIGURES)
         if form in self._known:
@@ -153,6 +82,7 @@ class _Recurring:
         """The line says these facts: where they only recur, it is the first of its form."""
         if all(fact.kinds <= _RECURS for fact in facts):
             self._known.add((line.speaker.key, line.text.translate(_NO_FIGURES)))
+            self._starts.add((line.speaker.key, line.text[:1].isdigit() or line.text[:1]))
 
     def last(self, finder: FactFinder, lines: Sequence[LogLine]) -> list[Fact]:
         """What the last counted line of each form says, and how many it stands for."""
@@ -174,14 +104,15 @@ def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
     return between < 4
 
 
-def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
-    line = lines[order]
-    following = _following(lines, order, 8)
-    rules = finder.candidates(line.text)
-    if following and (not following[0].signed or following[0].speaker == line.speaker):
-        known = {rule.id for rule in rules}
-        rules = rules + [r for r in finder.crossing(line.text, following[0].text) if r.id not in known]
-    words: int | None = None
+def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> list[Fact]:
+    """What one line says."""
+    rules = finder.rules_of(lines[order], lines[order + 1] if order + 1 < len(lines) else None)
+    return list(_matched(finder, rules.values(), lines, order)) if rules else []
+
+
+def _matched(finder: FactFinder, rules: Iterable[FactRule], lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
+    line, following = lines[order], _following(lines, order, 8)
+    words: frozenset[int] | None = None
     for rule in rules:
         patterns: Sequence[str] = (rule.pattern,)
         if "prose" in rule.kinds:

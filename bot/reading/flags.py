@@ -10,6 +10,7 @@ import ahocorasick_rs
 from bot.domain.deployment import Setting
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
+from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
@@ -65,14 +66,17 @@ class ArgumentReader:
             rf"{_SP}`?{_VALUE.replace('value', 'keyed')})"
         )
 
-    def read(self, line: LogLine, text: str) -> Iterator[Found]:
-        """Each argument on the line; `text` is the line's, completed from the lines after it."""
-        if len(text) > LONGEST:
-            return
-        if self._anchors.find_matches_as_indexes(text):
-            yield from self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, line.level is None)
-        if line.level is None and not line.speaker.pid:
-            yield from self._said(text)
+    def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
+        """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
+        given = {place for place, _, _ in standing(self._anchors, [text for _, text in lines])}
+        for place, (line, text) in enumerate(lines):
+            if len(text) > LONGEST:
+                continue
+            if place in given:
+                trust = DUMP if any(mark in text for mark in _RESOLVED) else KEY
+                yield from ((line, found) for found in self._stated(text, trust, line.level is None))
+            if line.level is None and not line.speaker.pid:
+                yield from ((line, found) for found in self._said(text))
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
         at = 0
@@ -186,9 +190,8 @@ def read_arguments(
     """
     reader = arguments_of(book)
     given: dict[str, dict[int, list[Known[Setting]]]] = {}
-    for line, text in argument_texts(lines):
-        for rule, value, trust in reader.read(line, text):
-            given.setdefault(rule.name, {}).setdefault(trust, []).append(Known(value, "log", line.source, line.number))
+    for line, (rule, value, trust) in reader.read(list(argument_texts(lines))):
+        given.setdefault(rule.name, {}).setdefault(trust, []).append(Known(value, "log", line.source, line.number))
     arguments: dict[str, Known[Setting]] = {}
     tried: dict[str, tuple[Setting, ...]] = {}
     environment: dict[str, Known[Setting]] = {}

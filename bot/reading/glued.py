@@ -30,13 +30,12 @@ def pieces_of(raw: str) -> Sequence[str]:
     return [piece for piece in _BAR.split(raw) if piece.strip()] or (raw,)
 
 
-def records_of(text: str) -> Iterator[str]:
+def records_of(text: str) -> Sequence[str]:
     """The records that a line holds, first to last; the text itself where it is one."""
-    parts = [text]
     if len(text) > 40 and _BEGINNING.search(text, 1):
         parts = [part for part in _RECORD.split(text) if part.strip()] or [text]
-    for part in parts:
-        yield from _frames(part)
+        return [piece for part in parts for piece in _frames(part)]
+    return list(_frames(text)) if '", line ' in text else (text,)
 
 
 def _frames(text: str) -> Iterator[str]:

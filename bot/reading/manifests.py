@@ -32,8 +32,9 @@ def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
 
 
 def _ends_in_flag(text: str) -> bool:
-    words = text[-200:].rstrip(_CLOSERS).split()
-    return bool(words) and _FLAG.fullmatch(words[-1]) is not None
+    text = text[-200:].rstrip(_CLOSERS)
+    word = text[max(text.rfind(" "), text.rfind("\t")) + 1 :]
+    return "-" in word and _FLAG.fullmatch(word) is not None
 
 
 def _item(text: str) -> str:

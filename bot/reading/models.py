@@ -1,16 +1,15 @@
 """The model that the evidence names: by flag, by banner, by config, or as an id in running text."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
 
 import ahocorasick_rs
 
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
+from bot.reading.anchored import standing
 
 _WORD = r"(?:raises?|fails?|crash(?:es)?|dies|hangs|with|on|and|in|is|to|then|not|for|does|commands?|server)\b"  # "vllm serve raises …"
 _SERVE = re.compile(rf"(?:vllm|trtllm-)\s?serve\s+[\"']?(?P<model>(?!-|{_WORD})[\w./~-]*[\w-]+)")
@@ -57,14 +56,12 @@ def _places(texts: Sequence[str]) -> Mapping[re.Pattern[str], Sequence[int]]:
     """Which lines each pattern may match: those with a text that it needs, all found at once."""
     automaton, patterns = _needles()
     lower = [text.lower() for text in texts]
-    starts = [0, *accumulate(len(text) + 1 for text in lower)]
-    whole = "\n".join(lower)
     found: dict[re.Pattern[str], dict[int, None]] = {}
-    for needle, start, _ in automaton.find_matches_as_indexes(whole, overlapping=True):
-        pattern = patterns[needle]
-        if pattern is not _FAMILY or not start or not (whole[start - 1].isalnum() or whole[start - 1] in "_/.-"):
-            found.setdefault(pattern, {})[bisect_right(starts, start) - 1] = None
-    return {pattern: sorted(places) for pattern, places in found.items()}
+    for place, needle, start in standing(automaton, lower):
+        before = lower[place][start - 1 : start]
+        if patterns[needle] is not _FAMILY or not (before.isalnum() or before in ("_", "/", ".", "-")):
+            found.setdefault(patterns[needle], {})[place] = None
+    return {pattern: list(places) for pattern, places in found.items()}
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import ahocorasick_rs
 
-from bot.reading.text import ANSI, ESCAPES, encodable
+from bot.reading.text import ANSI, encodable, escaped
 from bot.reading.wraps import NARROWEST, USUAL, WIDEST
 from bot.rulebook.book import texts
 from bot.rulebook.files import Redaction
@@ -35,7 +35,7 @@ def redact(text: str) -> tuple[str, int]:
     """
     text = encodable(text)
     spans = [_with_second_half(text, span) for span in _spans(text)]
-    if any(mark in text for mark in ESCAPES):
+    if escaped(text):
         spans += _across(text, [match.span() for match in ANSI.finditer(text)])
     for breaks in _breaks(text):
         spans += _across(text, breaks)

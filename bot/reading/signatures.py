@@ -10,7 +10,7 @@ import regex
 from bot.domain.evidence import Speaker
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.files import FormatRule
-from bot.rulebook.patterns import TIMEOUT
+from bot.rulebook.patterns import TIMEOUT, quick
 
 MOST_SIGNATURES = 8
 NOBODY = Speaker(key="", role="unknown")
@@ -19,6 +19,7 @@ _ROLES = {"rank": "worker", "ray-worker": "worker", "sglang": "worker", "tensorr
 _LOOK, _ANCHORED, _REMEMBERED = 3, 200, 20_000
 Candidate = tuple[int, Sequence[str], "regex.Pattern[str]"]
 """The number of a format, the texts one of which it holds, and its pattern."""
+Match = re.Match[str] | regex.Match[str]
 Signature = tuple[FormatRule, dict[str, str]]
 
 
@@ -54,7 +55,7 @@ class Signatures:
 
     def peel(self, text: str) -> tuple[str, Head]:
         """What is left of a line, and what its signatures say."""
-        matches: list[tuple[int, regex.Match[str]]] = []
+        matches: list[tuple[int, Match]] = []
         rest = text
         while len(matches) < MOST_SIGNATURES:
             stripped = rest.lstrip(" \t")
@@ -69,7 +70,7 @@ class Signatures:
         rest = rest if stripped.startswith(("File ", "Traceback")) else stripped
         return rest, self._head(matches)
 
-    def _head(self, matches: Sequence[tuple[int, "regex.Match[str]"]]) -> Head:
+    def _head(self, matches: Sequence[tuple[int, Match]]) -> Head:
         """The same text under the same formats says the same, so that each head is put together once."""
         key = tuple((number, match[0]) for number, match in matches)
         head = self._heads.get(key)
@@ -79,10 +80,10 @@ class Signatures:
             head = self._heads[key] = head_of([self._signature(number, match) for number, match in matches])
         return head
 
-    def _signature(self, number: int, match: "regex.Match[str]") -> Signature:
+    def _signature(self, number: int, match: Match) -> Signature:
         return self._rules[number], {k: v for k, v in match.groupdict().items() if v is not None}
 
-    def _match(self, text: str) -> "tuple[int, regex.Match[str]] | None":
+    def _match(self, text: str) -> tuple[int, Match] | None:
         """The first format that stands at the beginning."""
         start = text[:_LOOK]
         candidates = self._by_start.get(start)
@@ -92,7 +93,7 @@ class Signatures:
         for number, anchors, pattern in candidates:
             for anchor in anchors:
                 if anchor in head:
-                    match = pattern.match(text) if len(text) < 1000 else _bounded(pattern, text)
+                    match = quick(self._rules[number].pattern).match(text) if len(text) < 1000 else _bounded(pattern, text)
                     if match is not None:
                         return number, match
                     break
@@ -106,7 +107,7 @@ class Signatures:
         return self._by_start.setdefault(start, found)
 
 
-def _bounded(pattern: "regex.Pattern[str]", text: str) -> "regex.Match[str] | None":
+def _bounded(pattern: "regex.Pattern[str]", text: str) -> Match | None:
     """A match under the time limit, which costs more than most matches."""
     try:
         return pattern.match(text, timeout=TIMEOUT)
@@ -152,7 +153,14 @@ def _speaker(named: Signature | None, group: str, rank: str | None) -> Speaker:
     if named is None:
         return Speaker(key=f"|{group}", group=group) if group else NOBODY
     rule, values = named
-    label = values.get("label", "").strip() or (f"rank {values['rank']}" if "rank" in values else rule.role)
+    return _process(rule.role, tuple(values.items()), group, rank)
+
+
+@lru_cache(maxsize=4096)
+def _process(role: str, signed: tuple[tuple[str, str], ...], group: str, rank: str | None) -> Speaker:
+    """The same signature in the same group is the same process."""
+    values = dict(signed)
+    label = values.get("label", "").strip() or (f"rank {values['rank']}" if "rank" in values else role)
     pid = values.get("pid", "")
     parts = {k.lower(): int(v) for k, v in _PART.findall(values.get("parts", ""))}
     if (number := values.get("rank", rank)) is not None:
@@ -160,6 +168,6 @@ def _speaker(named: Signature | None, group: str, rank: str | None) -> Speaker:
     if "engine" in values:
         parts["engine"] = int(values["engine"])
     return Speaker(
-        key=f"{label}|{pid}|{values.get('ip', '')}|{group}", role=_ROLES.get(rule.role, rule.role) or "unknown", label=label,
+        key=f"{label}|{pid}|{values.get('ip', '')}|{group}", role=_ROLES.get(role, role) or "unknown", label=label,
         pid=int(pid) if pid.isdigit() else None, ip=values.get("ip"), group=group, parts=parts,
     )  # fmt: skip

@@ -16,6 +16,7 @@ _LEVEL_KEYS = ("levelname", "level", "severity", "status")
 _ONE_LINE = re.compile(r'^\s*"(?:textPayload|message|log|msg|line|body|MESSAGE)"\s*:\s*"((?:[^"\\]|\\.)*)"?\s*,?\s*\}?,?\s*$')
 _HEADER = re.compile(r'"?[\w@. /-]{1,40}"?(?:,"?[\w@. /-]{1,40}"?)*$')
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
+_LENIENT = json.JSONDecoder(strict=False)
 _COLUMNS = {"message", "content", "line", "log", "textpayload", "body", "msg", "jsonpayload.message", "_source.message", "@message"}
 
 
@@ -122,8 +123,10 @@ def _oldest_first(records: Sequence[Shipped]) -> Sequence[Shipped]:
 
 
 def _unquoted(quoted: str) -> str:
+    if "\\" not in quoted:
+        return quoted[1:-1]
     try:
-        return str(json.loads(quoted, strict=False))
+        return str(_LENIENT.decode(quoted))
     except ValueError:
         return quoted[1:-1]
 

@@ -83,7 +83,7 @@ class _Reader:
         self._at += 1  # the bracket
         if len(each) == 1:
             return each[0]
-        return [frozenset[str]().union(*(max(needs, key=_telling) for needs in each))] if all(each) else []
+        return [frozenset[str]().union(*(max(needs, key=telling) for needs in each))] if all(each) else []
 
     def _times(self) -> str:
         """How often the part just read may stand, as written; nothing where it stands once."""
@@ -97,5 +97,6 @@ def _worth(word: str) -> list[frozenset[str]]:
     return [frozenset({word.lower()})] if word and (len(word) >= SHORTEST or not word.isascii()) else []
 
 
-def _telling(words: frozenset[str]) -> int:
+def telling(words: frozenset[str]) -> int:
+    """How much it says that one of these words stands somewhere: the letters of the shortest."""
     return min(map(len, words))

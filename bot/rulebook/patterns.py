@@ -1,5 +1,6 @@
 """Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP)."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +37,15 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
 def expanded(pattern: str) -> str:
     """The pattern with the shared pieces in their places."""
     return _CALL.sub(lambda call: f"(?:{PIECES[call[1]]})" if call[1] in PIECES else call[0], pattern.strip("\n"))
+
+
+@lru_cache(maxsize=256)
+def quick(pattern: str) -> "re.Pattern[str] | regex.Pattern[str]":
+    """The same for short texts, without a time limit: the standard library takes half the time for what it can compile."""
+    try:
+        return re.compile(expanded(pattern), re.VERBOSE)
+    except re.error:
+        return compiled(pattern)
 
 
 def search(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":

@@ -1,0 +1,91 @@
+"""Lines looked through all at once for plain texts: a pattern is tried only where a text that it needs stands."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import accumulate
+
+import ahocorasick_rs
+
+from bot.domain.evidence import LogLine
+from bot.reading.prose import Prose
+from bot.rulebook.book import Rulebook, texts
+from bot.rulebook.files import FactRule
+
+_BOUNDARY = 48
+
+
+def standing(automaton: ahocorasick_rs.AhoCorasick, lines: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """(line, text, where in the line it begins) for each text of the automaton that stands in one of the lines, by where they end."""
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    place = begin = 0
+    for text, start, end in automaton.find_matches_as_indexes("\n".join(lines), overlapping=True):
+        while end >= ends[place]:
+            begin = ends[place]
+            place += 1
+        yield place, text, start - begin
+
+
+class FactFinder:
+    """The rulebook's messages behind one automaton of their anchors."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._book = book
+        anchors: dict[str, list[FactRule]] = {}
+        for rule in book.facts:
+            for anchor in texts(rule.anchor):
+                anchors.setdefault(anchor, []).append(rule)
+        self._rules = list(anchors.values())
+        self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
+        self._breaks = _breaks(list(anchors))
+
+    @cached_property
+    def prose(self) -> Prose:
+        """Its rules for what people write."""
+        return Prose([rule for rule in self._book.facts if "prose" in rule.kinds])
+
+    def rules_of(self, line: LogLine, after: LogLine | None) -> Mapping[str, FactRule]:
+        """The rules that a line may match, by id: those with an anchor in it, or in its break with the line after it."""
+        found: dict[str, FactRule] = {}
+        for anchor, _, _ in self._automaton.find_matches_as_indexes(line.text, overlapping=True):
+            for rule in self._rules[anchor]:
+                found.setdefault(rule.id, rule)
+        if after is not None and (not after.signed or after.speaker.key == line.speaker.key) and after.source == line.source:
+            for rule in self._crossing(line.text, after.text):
+                found.setdefault(rule.id, rule)
+        return found
+
+    def _crossing(self, left: str, right: str) -> Iterator[FactRule]:
+        """The rules whose anchor is broken over two lines, with and without a space at the break."""
+        right = right.lstrip()
+        for joint, breaks in self._breaks:
+            left = left.rstrip() if joint else left
+            if not (_may_break(breaks.get(left[-1:]), right) or _may_break(breaks.get(left[-2:]), right)):
+                continue
+            head = left[-_BOUNDARY:]
+            for anchor, start, end in self._automaton.find_matches_as_indexes(head + joint + right[:_BOUNDARY], overlapping=True):
+                if start < len(head) < end:
+                    yield from self._rules[anchor]
+
+
+def _breaks(anchors: Sequence[str]) -> Sequence[tuple[str, Mapping[str, set[str]]]]:
+    """What a break leaves of anchors, without and with a space in its place: for the last one or two letters before it, the first
+    one or two after it.
+    """
+    tight: dict[str, set[str]] = {}
+    loose: dict[str, set[str]] = {}
+    for anchor in anchors:
+        for at in range(1, len(anchor)):
+            tight.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at : at + 2])
+            if anchor[at] == " ":
+                loose.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at + 1 : at + 3])
+    return (("", tight), (" ", loose))
+
+
+def _may_break(after: set[str] | None, right: str) -> bool:
+    return after is not None and (right[:2] in after or right[:1] in after or "" in after)
+
+
+@lru_cache(maxsize=8)
+def finder_of(book: Rulebook) -> FactFinder:
+    """One FactFinder for each rulebook."""
+    return FactFinder(book)
