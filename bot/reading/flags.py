@@ -17,7 +17,7 @@ from bot.rulebook.files import ArgumentRule
 
 _VALUE = (
     r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))"""
-    r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|[^\s'",;)}\]\\]{1,400})"""
+    r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|\d{1,3}(?:,\d{3})+(?![\d.,])|[^\s'",;)}\]\\]{1,400})"""
 )
 _SP = r"[ \t]{0,40}"
 _FALSE = {"false", "none", "null", "no"}
@@ -28,8 +28,18 @@ _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
 _IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from)?[ ]{0,4}`?"
-_UTILIZATION = re.compile(rf"(?i)(?<![\w-])(?:gpu[ -])?(?:mem(?:ory)?[ -])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}})(?![\w%.])")
-_LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK])(?![\w%.])")
+_ENDS = r"(?![\w%]|\.\d)"
+_UTILIZATION = re.compile(rf"(?i)(?<![\w-])(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}}){_ENDS}")
+_LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK]){_ENDS}")
+_SEQUENCES = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]seqs{_IS}(?P<value>\d{{1,5}}){_ENDS}")
+_BATCHED = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]batched[ _-]tokens{_IS}(?P<value>\d[\d,]{{1,8}}|\d{{1,4}}[kK]){_ENDS}")
+_WORDS = (
+    ("gpu_memory_utilization", _UTILIZATION, "til"),
+    ("max_model_len", _LENGTH, "len"),
+    ("max_num_seqs", _SEQUENCES, "seqs"),
+    ("max_num_batched_tokens", _BATCHED, "batched"),
+)
+"""Figures that people give without a flag's or a key's marks: the argument, how it is said, and what stands in every such line."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
 
@@ -61,9 +71,10 @@ class ArgumentReader:
         # a flag may stand before a space or, in a list, before a comma; a key needs = or :
         self._pattern = re.compile(
             rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
-            rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|:?[ \t]+)(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
-            rf"|(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.))['\"]?(?P<key>{alternatives})['\"]?`?{_SP}(?:=(?!=)|:(?!/))"
-            rf"{_SP}`?{_VALUE.replace('value', 'keyed')})"
+            rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set )?(?:to|at)[ \t]+(?=\d))?)"
+            rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
+            rf"|(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.)|(?<=rollout\.))['\"]?(?P<key>{alternatives})['\"]?`?"
+            rf"{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE.replace('value', 'keyed')})"
         )
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
@@ -128,7 +139,7 @@ class ArgumentReader:
 
     def _said(self, text: str) -> Iterator[Found]:
         """Prose that names a figure without the argument's spelling."""
-        for name, pattern, mark in (("gpu_memory_utilization", _UTILIZATION, "til"), ("max_model_len", _LENGTH, "len")):
+        for name, pattern, mark in _WORDS:
             if mark in text and name in self._rules:
                 for match in pattern.finditer(text):
                     if (value := _typed(self._rules[name], match["value"])) is not None:
