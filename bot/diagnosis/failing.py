@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.diagnosis.scene import LONGEST_SHOWN, as_given
 from bot.domain.diagnosis import FirstError
 from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.rank import Grid, Rank, RankBasis
@@ -103,8 +104,7 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     other, allocated = fact.fields.get("other"), fact.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:
         figures["process_bytes"] = other  # of several pids that a container cannot match, the one that can hold what PyTorch allocated
-    text = evidence.lines.get((fact.source, fact.line), fact.text)
-    return FirstError(fact.source, fact.line, text[:2000], kind, figures)
+    return FirstError(fact.source, fact.line, as_given(fact, evidence.lines)[:LONGEST_SHOWN], kind, figures)
 
 
 def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:

@@ -9,6 +9,8 @@ from bot.domain.evidence import Evidence, Fact, Frame, Speaker
 from bot.rulebook.book import texts
 from bot.rulebook.files import Condition
 
+LONGEST_SHOWN = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -113,4 +115,11 @@ def _fields_hold(where: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
 
 def proof(witness: Fact | Frame, rule: str, lines: Mapping[tuple[int, int], str]) -> Proof:
     """The line behind a witness, as given."""
-    return Proof(witness.source, witness.line, rule, lines.get((witness.source, witness.line), getattr(witness, "text", ""))[:600])
+    return Proof(witness.source, witness.line, rule, as_given(witness, lines)[:600])
+
+
+def as_given(witness: Fact | Frame, lines: Mapping[tuple[int, int], str]) -> str:
+    """The line as it was pasted; of a line as long as a whole export, the message alone."""
+    message = getattr(witness, "text", "")
+    given = lines.get((witness.source, witness.line), message)
+    return message if message and len(given) > LONGEST_SHOWN else given

@@ -27,11 +27,10 @@ PHASE_WORDS: Mapping[str, str] = {
 def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None) -> str:
     """One sentence that says what failed, where, and how sure."""
     if phase == "unknown":
-        return (
-            "The evidence does not decide which phase failed."
-            if scene.error
-            else "There is no memory error in this evidence, so no phase can be named."
-        )
+        if scene.error:
+            return "The evidence does not decide which phase failed."
+        where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
+        return f"There is no memory error in {where}, so no phase can be named."
     if phase == "not_oom" and rule == "not-oom.question":
         return "This asks how memory is used and shows no failure."
     if phase == "not_oom":

@@ -90,7 +90,7 @@ class Evidence:
     `version_because`: why the releases outside `engine_version_range` are left out, a sentence for each step.
 
     `speakers` holds the first line of each process, `errors` the lines of level ERROR. Sources before `since` are of an earlier run:
-    they say how the engine was started, not how it failed.
+    they say how the engine was started, not how it failed. `cut`: something was sent that was not kept.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -106,6 +106,7 @@ class Evidence:
     unread: int = 0
     redactions: int = 0
     empty: bool = False
+    cut: bool = False
     grid: Grid = field(default_factory=Grid)
     speakers: tuple[LogLine, ...] = ()
     errors: tuple[LogLine, ...] = ()

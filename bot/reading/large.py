@@ -2,7 +2,8 @@
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from bot.reading.select import MANY, telling
@@ -11,13 +12,16 @@ from bot.rulebook.load import load_rulebook
 
 LARGE = 2**20
 CHUNK = 2 * 2**20
+_NO_LINE = 2**15
+"""A document of records has no line end in its first so many bytes."""
+_BETWEEN = re.compile(rb'([}\]])\s{0,2},\s{0,2}(?=[{\[]")')
 _GAP = re.compile(r"\[oombot left out (\d+) lines\]")
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
 
 
 def telling_text(path: Path) -> tuple[str, bool]:
     """(the telling lines with marks for what was left out, whether anything was). NotText when the file is none."""
-    kept, count = telling(load_rulebook(), _chunks(path))
+    kept, count = telling(load_rulebook(), _records(_chunks(path)))
     return _marked(kept, count)
 
 
@@ -27,7 +31,7 @@ def condensed(lines: Sequence[str]) -> tuple[str, bool]:
         return "\n".join(lines), False
     steps = range(0, len(lines), 10_000)
     chunks = (("\n".join(lines[at : at + 10_000]) + ("\n" if at + 10_000 < len(lines) else "")).encode("utf-8", "replace") for at in steps)
-    return _marked(*telling(load_rulebook(), chunks))
+    return _marked(*telling(load_rulebook(), _records(chunks)))
 
 
 def numbered(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -51,6 +55,23 @@ def _marked(kept: Sequence[tuple[int, str]], count: int) -> tuple[str, bool]:
         shown.append(line)
         last = number
     return "\n".join(shown), len(kept) < count
+
+
+def _records(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """An export that is one line (an array of records): each record as a line of its own, so that it can be kept or left out by itself."""
+    given = iter(chunks)
+    first = next(given, b"").lstrip()
+    if b"\n" in first[:_NO_LINE] or not first.startswith((b"[", b"{")):
+        yield first
+        yield from given
+        return
+    carry = b""
+    for chunk in chain((first.removeprefix(b"["),), given):
+        chunk = carry + chunk
+        cut = max(chunk.rfind(b"}"), chunk.rfind(b"]"), 0)
+        yield _BETWEEN.sub(rb"\1,\n", chunk[:cut])
+        carry = chunk[cut:]
+    yield carry
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ FIRST, LAST = 40, 40
 """Occurrences that are kept of each message: the first ones and the last ones."""
 BEFORE, AFTER = 3, 8
 LONGEST = 16 * 1024
+MOST_OF_A_LINE = 64 * LONGEST
 LEFT_OUT = frozenset({"recurring", "engine-marker", "prose", "boilerplate"})
 """Kinds that no line is kept for: lines that recur by the hundred thousand, and what people write around a paste."""
 ALWAYS = ('File "', "Traceback (most recent call last)", " ERROR ", "CRITICAL ", "KV cache usage: 100.0%", "KV cache usage: 99.")
@@ -53,7 +54,7 @@ class Sieve:
         for blocks in self._last:
             for block in blocks:
                 for number, line in block:
-                    kept.setdefault(number, line)
+                    _keep(kept, number, line)
         return [(number, _text(kept[number])) for number in sorted(kept)]
 
     def _chunk(self, chunk: bytes) -> None:
@@ -67,20 +68,13 @@ class Sieve:
             block = self._block(chunk, start, number)
             if message < 0:
                 for place, line in block:
-                    self._keep(place, line)
+                    _keep(self._kept, place, line)
             else:
                 self._last[message].append(block)
         self.count = number + chunk.count(b"\n", at)
         self._latest[-1] = (chunk, self._latest[-1][1], self.count - self._latest[-1][1])
         while sum(lines for _, _, lines in self._latest) - self._latest[0][2] >= TAIL:
             self._latest.popleft()
-
-    def _keep(self, number: int, line: bytes) -> None:
-        known = self._kept.get(number)
-        if known is None:
-            self._kept[number] = line
-        elif len(line) >= LONGEST and len(known) < 16 * LONGEST and not known.endswith(line):
-            self._kept[number] = known + b" ... " + line  # messages far apart on one line
 
     def _hits(self, chunk: bytes) -> tuple[set[int], list[tuple[int, int]]]:
         """(positions of early occurrences, positions of the latest ones with their message)."""
@@ -105,7 +99,7 @@ class Sieve:
         self._latest.append((chunk, self.count, 0))
         if owed > 0:
             for number, line in enumerate(chunk.removesuffix(b"\n").split(b"\n", owed)[:owed], self.count + 1):
-                self._keep(number, line[:LONGEST])
+                _keep(self._kept, number, line[:LONGEST])
 
     def _tail(self) -> Iterator[tuple[int, bytes]]:
         """The newest lines."""
@@ -131,6 +125,14 @@ class Sieve:
             self._owed = max(self._owed, AFTER - len(later))
         lines = [*(line[-LONGEST:] for line in earlier), own, *(line[:LONGEST] for line in later)]
         return [(before + 1 - len(earlier) + n, line) for n, line in enumerate(lines)]
+
+
+def _keep(kept: dict[int, bytes], number: int, line: bytes) -> None:
+    known = kept.get(number)
+    if known is None:
+        kept[number] = line
+    elif line not in known and len(known) < MOST_OF_A_LINE:
+        kept[number] = known + b" ... " + line  # messages far apart on one line
 
 
 def _text(line: bytes) -> str:

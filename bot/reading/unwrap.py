@@ -2,9 +2,11 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 MESSAGE_KEYS = ("message", "textPayload", "log", "msg", "line", "Line", "body", "content", "MESSAGE", "text", "event")
@@ -33,11 +35,17 @@ class Shipped(NamedTuple):
 
 def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
     """The lines themselves; those of an export instead where there is one, oldest first."""
-    head = next((text.strip() for _, text in lines if text.strip()), "")
-    if head[:1] in ("{", "[") and _pretty(head):
+    documents: list[Shipped] = []
+    while (head := next((text.strip() for _, text in lines if text.strip()), "")) and _pretty(head.rstrip(",")):
         records, end = _tree(lines)
-        if records:
-            return [*_oldest_first(records), *unwrap([(number, text) for number, text in lines if number > end])]
+        if not records:
+            break
+        documents += _oldest_first(records)
+        lines = lines[bisect_right(lines, end, key=itemgetter(0)) :]
+    return [*documents, *_unwrapped(lines)] if documents else _unwrapped(lines)
+
+
+def _unwrapped(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
     table = _table(lines)
     if table:
         return _oldest_first(table)
@@ -59,13 +67,13 @@ def unwrap(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
 
 def _pretty(head: str) -> bool:
     """Does a JSON document begin here, over several lines or as an array on one? Lines of JSON records do not count."""
-    if head[0] == "{" and head.endswith("}") and len(head) > 2:
+    if head[:1] == "{" and head.endswith("}") and len(head) > 2:
         return any(key in head for key in ('"values"', '"events"', '"data"', '"hits"'))
     return head in ("{", "[", "[{") or head.startswith(('[{"', '[ {"', '{"', "[["))
 
 
 def _record_line(number: int, raw: str) -> Iterator[Shipped]:
-    text = raw.strip().rstrip(",")
+    text = raw.strip().rstrip(",]")  # of an array, the brackets may be lost or stand on other lines
     if not text.endswith("}"):
         return
     try:

@@ -1,4 +1,8 @@
+import json
+
 from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
 
 FAILED = [
@@ -68,3 +72,16 @@ def test_other_workers_that_failed_too_are_named() -> None:
 def test_an_answered_rank_counts() -> None:
     document = judged("(RayWorkerWrapper pid=71, ip=10.0.0.3) " + oom("1.00 GiB", "0.50 GiB", gpu=3), Contribution("answer", "rank=11"))
     assert (document["rank"]["number"], document["rank"]["basis"]) == (11, "answer")
+
+
+def test_the_first_error_of_an_export_on_one_line_is_the_message_and_not_the_whole_export() -> None:
+    rows = [{"timestamp": str(n), "line": f"request {n} finished"} for n in range(200)]
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    document = judged(json.dumps([*rows, {"timestamp": "200", "line": message}]))
+    assert document["first_error"]["text"] == message
+    assert all(len(row["text"]) < 200 for row in document["proof"])
+
+
+def test_what_was_not_kept_is_not_said_to_hold_no_error() -> None:
+    kept = judge(load_rulebook(), [Contribution("file", "INFO all is well", truncated=True)])
+    assert kept["summary"].startswith("There is no memory error in what was kept of this evidence")

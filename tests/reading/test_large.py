@@ -1,5 +1,6 @@
 """A log of any size is read in one pass; what is kept keeps its number."""
 
+import json
 import tracemalloc
 from pathlib import Path
 
@@ -117,3 +118,26 @@ def test_no_half_of_a_secret_shows_at_the_edge_of_a_gap(secret: list[str], halve
     hidden, _ = redact(text)
     assert cut
     assert [half for half in halves if half in hidden] == []
+
+
+def exported(rows: int, after: int = 0) -> str:
+    """An array of records on one line, an error behind `rows` of them and `after` more behind it."""
+    noise = [{"timestamp": str(n), "line": NOISE} for n in range(rows + after)]
+    return json.dumps([*noise[:rows], {"timestamp": str(rows), "line": ERROR}, *noise[rows:]])
+
+
+@pytest.mark.parametrize("after", [0, 9000])
+def test_an_export_that_is_one_long_line_keeps_its_error(tmp_path: Path, after: int) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(exported(9000, after))
+    text, cut = telling_text(path)
+    assert cut is True
+    assert len(text) < path.stat().st_size // 2
+    assert ERROR in text
+    assert ERROR in condensed([exported(9000, after)])[0]
+
+
+def test_a_message_near_the_end_of_one_very_long_line_is_kept() -> None:
+    found = kept(["x " * 700_000 + ERROR + " y" * 50, ERROR + " second"], 65_536)
+    assert ERROR in found[1]
+    assert found[2] == ERROR + " second"

@@ -81,3 +81,13 @@ def test_an_export_that_was_cut_off_gives_what_it_holds() -> None:
 def test_what_stands_below_an_export_is_read_too() -> None:
     export = json.dumps([{"textPayload": LINES[0], "timestamp": "1"}], indent=2) + "\n" + LINES[1]
     assert texts(export) == TEXTS
+
+
+def test_records_of_an_array_that_lost_its_brackets_are_read_however_many_they_are() -> None:
+    rows = [json.dumps({"timestamp": str(n), "line": f"request {n} finished"}) + "," for n in range(3000)]
+    assert texts("\n".join([*rows, json.dumps({"timestamp": "9", "line": LINES[1]}) + "]"]))[-2:] == ["request 2999 finished", TEXTS[1]]
+
+
+def test_documents_one_after_another_are_each_read() -> None:
+    document = json.dumps({"data": {"result": [{"values": [["1", LINES[1]]]}]}})
+    assert texts("\n".join([document] * 2000)) == [TEXTS[1]] * 2000
