@@ -4,7 +4,7 @@ import io
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -15,7 +15,8 @@ MOST_FILES = 50
 MOST_MEMBERS = 5000
 """Members that are looked at to choose those that hold an error."""
 _TELLING = (b"out of memory", b"OutOfMemory", b"Error", b"Killed", b"OOMKilled")
-_STEP = 2**20
+_FIRST_STEP, _STEP = 2**12, 2**20
+_GZIP = b"\x1f\x8b"
 _LOGS = frozenset({
     "", ".log", ".txt", ".out", ".err", ".json", ".jsonl", ".ndjson", ".csv", ".yaml", ".yml", ".md", ".gz", ".toml", ".ini", ".env", ".sh",
     ".prom", ".py",
@@ -42,20 +43,21 @@ def opened(name: str, data: bytes, most: int = MOST_BYTES) -> Unpacked:
     Of very many logs those that hold an error come before the others.
     """
     says = None
-    if data.startswith(b"\x1f\x8b"):
+    if data.startswith(_GZIP):
         given = name
         (data, whole), name = _gunzipped(data, most), name.removesuffix(".gz").removesuffix(".tgz")
         says = None if whole else f"{given} was cut short: only its beginning could be read. Send the whole file for what came after."
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        parts = _texts("zip", _zip_members(data, most), most)
+        parts, unopened = _texts("zip", _zip_members, data, most)
     elif data[257:262] == b"ustar":
-        parts = _texts("tar", _tar_members(data, most), most)
+        parts, unopened = _texts("tar", _tar_members, data, most)
     else:
         return Unpacked([(name, data)], says)
     chosen = _chosen(parts)
-    if len(chosen) < len(parts):
+    if len(chosen) < len(parts) or unopened:
+        beside = f" and {unopened} more that were not opened" if unopened else ""
         says = (
-            f"{name} holds {len(parts)} text files; {len(chosen)} were read, those that hold an error first. "
+            f"{name} holds {len(parts)} text files{beside}; {len(chosen)} were read, those that hold an error first. "
             "Send the others in a second archive if they matter."
         )
     return Unpacked(chosen, says)
@@ -67,46 +69,51 @@ def _chosen(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     return sorted(telling_first[:MOST_FILES], key=lambda part: part[0])
 
 
-def _texts(kind: str, members: Iterator[tuple[str, bytes]], most: int) -> list[tuple[str, bytes]]:
+Members = Iterator[tuple[str, bytes, int]]
+"""Of each member that is opened: name, content, and how many there are behind the last that is."""
+
+
+def _texts(kind: str, members: Callable[[bytes, int], Members], data: bytes, most: int) -> tuple[list[tuple[str, bytes]], int]:
+    """The texts, and how many members were not opened. What is unpacked counts against `most` whether it is text or not."""
     found: list[tuple[str, bytes]] = []
-    taken = 0
+    unopened, left = 0, most
     try:
-        for inner, content in members:
-            if content.startswith(b"\x1f\x8b"):
-                content, _ = _gunzipped(content, most - taken)
+        for inner, content, behind in members(data, most):
+            unopened = behind
+            if content.startswith(_GZIP):
+                content, _ = _gunzipped(content, left)
+            left = _rest(left, content, most)
             if _is_text(content):
                 found.append((inner, content))
-                taken += len(content)
-            if taken > most:
-                raise _too_large(most)
-    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, zlib.error, NotImplementedError, OSError, EOFError) as error:
-        raise NotText(f"the {kind} file cannot be read ({error}); send it without a password, or send the text") from None
+    except (tarfile.TarError, RuntimeError, zlib.error, zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+        says = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise NotText(f"the {kind} file cannot be read ({says}); pack it again without a password, or send the text") from None
     if not found:
         raise NotText(f"the {kind} holds no text file; send the logs as .log or .txt")
-    return found
+    return found, unopened
 
 
-def _zip_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
+def _zip_members(data: bytes, most: int) -> Members:
     """The directory of a zip may lie about sizes: what counts is what comes out."""
     left = most
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [m for m in archive.infolist() if not m.is_dir() and _wanted(m.filename)]
-        for member in sorted(members, key=lambda m: m.filename)[:MOST_MEMBERS]:
+        members = sorted((m for m in archive.infolist() if not m.is_dir() and _wanted(m.filename)), key=lambda m: m.filename)
+        for member in members[:MOST_MEMBERS]:
             with archive.open(member) as file:
                 content = file.read(left + 1)
             left = _rest(left, content, most)
-            yield member.filename, content
+            yield member.filename, content, max(0, len(members) - MOST_MEMBERS)
 
 
-def _tar_members(data: bytes, most: int) -> Iterator[tuple[str, bytes]]:
+def _tar_members(data: bytes, most: int) -> Members:
     left = most
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        members = [m for m in archive if m.isfile() and _wanted(m.name)]
-        for member in sorted(members, key=lambda m: m.name)[:MOST_MEMBERS]:
+        members = sorted((m for m in archive if m.isfile() and _wanted(m.name)), key=lambda m: m.name)
+        for member in members[:MOST_MEMBERS]:
             file = archive.extractfile(member)
             content = b"" if file is None else file.read(left + 1)
             left = _rest(left, content, most)
-            yield member.name, content
+            yield member.name, content, max(0, len(members) - MOST_MEMBERS)
 
 
 def _rest(left: int, content: bytes, most: int) -> int:
@@ -140,12 +147,16 @@ def _is_text(content: bytes) -> bool:
 def _gunzipped(data: bytes, most: int) -> tuple[bytes, bool]:
     """Members of a gzip file one after another, up to `most` bytes, and whether it is whole."""
     out: list[bytes] = []
-    taken = 0
-    while data.startswith(b"\x1f\x8b"):
+    taken = at = 0
+    while data.startswith(_GZIP, at):
         stream = zlib.decompressobj(wbits=31)
+        step = _FIRST_STEP  # what stands behind a member is copied with it: a file of many small ones is given in small pieces
         while not stream.eof:
+            given = stream.unconsumed_tail or data[at : at + step]
+            if not stream.unconsumed_tail:
+                at, step = at + len(given), min(2 * step, _STEP)
             try:
-                piece = stream.decompress(data, _STEP)
+                piece = stream.decompress(given, _STEP)
             except zlib.error as error:
                 if out:
                     return b"".join(out), False
@@ -154,8 +165,7 @@ def _gunzipped(data: bytes, most: int) -> tuple[bytes, bool]:
             if taken > most:
                 raise _too_large(most)
             out.append(piece)
-            data = stream.unconsumed_tail
-            if not piece and not data and not stream.eof:
+            if not given and not piece:
                 return b"".join(out), False
-        data = stream.unused_data
+        at -= len(stream.unused_data)
     return b"".join(out), True

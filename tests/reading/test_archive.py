@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import time
 import zipfile
 
 import pytest
@@ -76,3 +77,32 @@ def test_a_gzip_that_was_cut_short_says_so_and_a_whole_one_does_not() -> None:
     data = gzip.compress(bytes(range(32, 127)) * 3000, 1)
     assert opened("a.log.gz", data).left_out is None
     assert "a.log.gz was cut short" in (opened("a.log.gz", data[:-300]).left_out or "")
+
+
+def test_members_that_are_no_text_count_against_the_limit_too() -> None:
+    bomb = gzip.compress(bytes(6000))
+    with pytest.raises(NotText, match="unpacks to more"):
+        unpacked("a.zip", zipped(**{f"{n}.log.gz": bomb for n in range(6)}, **{"z.log": b"one"}), 20_000)
+
+
+def test_what_was_not_opened_of_very_many_members_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.reading.archive.MOST_MEMBERS", 3)
+    found = opened("a.zip", zipped(**{f"{n}.log": b"line" for n in range(5)}))
+    assert found.left_out is not None
+    assert found.left_out.startswith("a.zip holds 3 text files and 2 more that were not opened; 3 were read")
+
+
+def test_a_gzip_of_very_many_members_is_read_in_a_time_that_grows_with_its_length() -> None:
+    def seconds(members: int) -> float:
+        data = gzip.compress(b"") * members + gzip.compress(b"last")
+        before = time.process_time()
+        assert unpacked("a.log.gz", data) == [("a.log", b"last")]
+        return time.process_time() - before
+
+    assert seconds(40_000) < 12 * max(seconds(10_000), 0.01)
+
+
+def test_a_member_whose_name_is_no_utf8_is_refused_in_a_sentence() -> None:
+    data = zipped(**{"\u00e4.log": b"line"}).replace("\u00e4".encode(), b"\xff\xfe")
+    with pytest.raises(NotText, match="cannot be read"):
+        unpacked("a.zip", data)
