@@ -31,6 +31,7 @@ _POSTGRES = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
+    "random_page_cost": "1.1",  # what is searched lies in memory or on flash
     "idle_in_transaction_session_timeout": "60000",  # ms; a replica whose machine is gone must not keep its locks until TCP notices
 }
 _DRIVERS = ("sqlite+aiosqlite", "postgresql+asyncpg")

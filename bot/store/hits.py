@@ -63,29 +63,35 @@ class Hits:
 
     def newest(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Newest first."""
-        query = self.select(incidents).order_by(self.key.desc()).limit(limit)
+        query = self.select(incidents.c.key).order_by(self.key.desc()).limit(limit)
         if before is not None:
-            last = select(incidents.c.key).where(incidents.c.team == self.who.team, incidents.c.number == before).scalar_subquery()
-            query = query.where(self.key < last)
-        return [dict(row) for row in self.connection.execute(query).mappings()]
+            query = query.where(self.key < self._key_of(before).scalar_subquery())
+        return self._rows(self.connection.execute(query).scalars().all())
 
     def ranked(self, limit: int, before: int | None = None) -> list[dict[str, Any]] | None:
         """The best first, from behind the incident numbered `before` on; None where a word is so common that weighing it reads too much."""
         best = self._best()
         if best is None:
             return None
-        if before is not None:
-            numbers = list(self.connection.execute(best.with_only_columns(incidents.c.number)).scalars())
-            page = numbers[numbers.index(before) + 1 :][:limit] if before in numbers else []
-            rows = self.connection.execute(select(incidents).where(incidents.c.team == self.who.team, incidents.c.number.in_(page)))
-            return sorted((dict(row) for row in rows.mappings()), key=lambda row: page.index(row["number"]))
-        return [dict(row) for row in self.connection.execute(best.limit(limit)).mappings()]
+        if before is None:
+            return self._rows(self.connection.execute(best.limit(limit)).scalars().all())
+        keys = self.connection.execute(best).scalars().all()
+        last = self.connection.execute(self._key_of(before)).scalar()
+        return self._rows(keys[keys.index(last) + 1 :][:limit] if last in keys else ())
+
+    def _key_of(self, number: int) -> Select[Any]:
+        return select(incidents.c.key).where(incidents.c.team == self.who.team, incidents.c.number == number)
+
+    def _rows(self, keys: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows of keys that were found, in their order: what is searched is an index, and only what is shown is looked up."""
+        rows = self.connection.execute(select(incidents).where(incidents.c.key.in_(keys))).mappings()
+        return sorted((dict(row) for row in rows), key=lambda row: keys.index(row["key"]))
 
     def _best(self) -> Select[Any] | None:
         if self.sqlite:
             return self._best_sqlite()
         rank = func.ts_rank(tables.search.c.words, self._tsquery())
-        return self.select(incidents).order_by(rank.desc(), incidents.c.key.desc())
+        return self.select(incidents.c.key).order_by(rank.desc(), incidents.c.key.desc())
 
     def _best_sqlite(self) -> Select[Any] | None:
         # bm25 reads the whole list of each word, so the words are asked alone, without the marks.
@@ -94,7 +100,7 @@ class Hits:
             if self.connection.execute(select(func.count()).select_from(one)).scalar_one() > COUNT_UP_TO:
                 return None
         inside = self.select(incidents.c.key).limit(COUNT_UP_TO + 1)
-        query = select(incidents).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
+        query = select(incidents.c.key).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
         # unindexed: else SQLite asks the full-text index once for every key of `inside`.
         return query.where(unindexed(fts.c.rowid).in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc())
 

@@ -1,5 +1,6 @@
 """The searches of the README over many incidents: 95th percentile of each, in milliseconds. OOMBOT_BENCH_ROWS says how many (1000000)."""
 
+import os
 import resource
 import time
 from collections.abc import AsyncIterator
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from bot.store.numbers import moment
 from bot.store.query import parse
@@ -66,17 +68,31 @@ async def test_every_search_of_the_readme_is_below_a_tenth_of_a_second(full: Sto
 
 
 async def _timed(store: Store, viewer: Viewer, words: str, now: datetime) -> tuple[float, float, str]:
-    """95th percentiles in milliseconds, by the clock and by this process's processor time (the true one on a busy machine), and the count."""
+    """95th percentile by the clock and mean processor time of this process and the server's (true on a busy machine), in ms; the count."""
     query = parse(words, now)
     found = await store.search(viewer, query, 50)
-    clock, busy = [], []
+    clock, busy = [], await _processor(store)
     for _ in range(ROUNDS):
-        began, worked = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         await store.search(viewer, query, 50)
         clock.append((time.perf_counter() - began) * 1000)
-        busy.append((time.process_time() - worked) * 1000)
-    at = int(ROUNDS * 0.95) - 1
-    return sorted(clock)[at], sorted(busy)[at], f"{found.count}{'+' if found.more else ''}"
+    spent = (await _processor(store) - busy) * 1000 / ROUNDS
+    return sorted(clock)[int(ROUNDS * 0.95) - 1], spent, f"{found.count}{'+' if found.more else ''}"
+
+
+async def _processor(store: Store) -> float:
+    """Seconds of this process, and of PostgreSQL's for our connections where it runs on this machine."""
+    seconds = time.process_time()
+    if store._database.sqlite:
+        return seconds
+    async with store._database.read() as connection:
+        pids = (await connection.execute(text("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"))).scalars().all()
+    return seconds + sum(map(_of_process, pids))
+
+
+def _of_process(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 async def test_similar_incidents_and_measured_terms_are_found_as_quickly(full: Store) -> None:
