@@ -7,7 +7,7 @@ from typing import Literal
 from bot.budget.kv_state import state_bytes
 from bot.budget.placement import heads_per_rank
 from bot.domain.budget import CacheSettings
-from bot.domain.shape import Cache, Heads, KimiDelta, Latent, Ring, State
+from bot.domain.shape import Cache, Heads, KimiDelta, Latent, Ring, ShortConvolution, State
 
 Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state", "ring"]
 FULL: frozenset[Kind] = frozenset({"full", "latent"})
@@ -97,7 +97,8 @@ def _ring_page(cache: Ring, settings: CacheSettings) -> Page:
 def state_kind(state: State) -> str:
     """The name by which rules/accounting/planner.toml speaks of a kind of recurrent state."""
     bounded = isinstance(state, KimiDelta) and state.bounded is not None
-    return f"{type(state).__name__} bounded" if bounded else type(state).__name__
+    whole = isinstance(state, ShortConvolution) and state.whole
+    return type(state).__name__ + " bounded" * bounded + " whole" * whole
 
 
 def _heads_page(cache: Heads, tp: int, settings: CacheSettings, plain: bool) -> Page:

@@ -82,7 +82,7 @@ def same_need(pages: Sequence[Page]) -> bool:
     if first.kind == "ring":
         return all(page.kind == "ring" for page in pages)
     if first.kind == "state":
-        return all(page.kind == "state" and page.size == first.size for page in pages)
+        return all(page.kind == "state" and page.size == first.size and _is_whole(page) == _is_whole(first) for page in pages)
     return all(page.kind == first.kind and page.window == first.window for page in pages)
 
 
@@ -184,6 +184,10 @@ def _packed(members: Sequence[Member]) -> tuple[Group, ...]:
             count = max(count, ceil_div(len(bucket), max(widest // bucket[0].page.size, 1)))
         groups += _split(bucket, pattern, count)
     return tuple(groups)
+
+
+def _is_whole(page: Page) -> bool:
+    return any(str(item).endswith(" whole") for item in page.layout)
 
 
 def _is_state(bucket: Sequence[Member]) -> bool:

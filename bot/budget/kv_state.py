@@ -24,8 +24,8 @@ def state_elements(state: State, tp: int, draft: int = 0) -> tuple[int, int]:
             return 3 * (kernel - 1 + draft) * (heads * head_dim // tp), heads // tp * head_dim * head_dim
         case Lightning(heads, head_dim):
             return 0, heads // tp * head_dim * head_dim
-        case ShortConvolution(width, kernel):
-            return (kernel - 1) * (width // tp), 0
+        case ShortConvolution(width, kernel, dilation, whole):
+            return ((kernel - 1) * dilation + draft) * width if whole else (kernel - 1) * (width // tp), 0
 
 
 def _mamba2(state: Mamba2, tp: int, draft: int) -> tuple[int, int]:

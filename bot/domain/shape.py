@@ -103,10 +103,14 @@ class Lightning:
 
 @dataclass(frozen=True, slots=True)
 class ShortConvolution:
-    """A convolution window of `kernel` − 1 tokens over `width` channels (LFM2)."""
+    """A convolution window of `kernel` − 1 tokens over `width` channels (LFM2), `dilation` apart. `whole`: every rank keeps all of it,
+    drafted tokens too (n-gram embeddings of Qwen 4).
+    """
 
     width: int
     kernel: int
+    dilation: int = 1
+    whole: bool = False
 
 
 State = Mamba1 | Mamba2 | GatedDelta | KimiDelta | Lightning | ShortConvolution
@@ -175,5 +179,6 @@ class ModelShape:
 
     @property
     def latent(self) -> bool:
-        """Whether attention keeps latents instead of heads (MLA)."""
-        return any(isinstance(cache, Latent) for cache in self.caches)
+        """Whether attention keeps latents instead of heads (MLA). An indexer's keys beside heads are latents too, and do not count."""
+        kinds = {type(cache) for cache in self.caches}
+        return Latent in kinds and Heads not in kinds

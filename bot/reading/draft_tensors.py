@@ -9,6 +9,7 @@ from bot.reading.tensor_attention import grouped
 from bot.reading.tensor_feeds import feed_forward
 from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
 from bot.reading.tensor_latent import latent
+from bot.reading.tensor_ngrams import stream_mixer
 from bot.reading.tensor_parts import F32, Modules, column, copied, vector
 
 MOST_HEADS = 64
@@ -49,6 +50,12 @@ def _two_matrices(f: Fields, hidden: int, _: int) -> tuple[Modules, Modules]:
     return (copied("e_proj", hidden, hidden), copied("h_proj", hidden, hidden), *_mixed_streams(f, hidden)), ()
 
 
+def _into_streams(f: Fields, hidden: int, _: int) -> tuple[Modules, Modules]:
+    """Qwen 4: both matrices dealt, norms of embedding and streams, one hidden state made of all. Source: vllm/models/qwen4_exp."""
+    dealt = tuple(column((name,), hidden, Part(hidden)) for name in ("fc_embedding", "fc_hidden"))
+    return (), (*dealt, vector((1 + int(f.raw("hc_count"))) * hidden), *stream_mixer(f))
+
+
 def _states(f: Fields, hidden: int, count: int) -> tuple[Modules, Modules]:
     """DSpark of DeepSeek V4: states of some layers come in through one matrix, every layer's keys of them through a second; a head corrects
     each token by the one before. Source: vllm/models/deepseek_v4/nvidia/dspark.py.
@@ -74,6 +81,7 @@ JOINS: Mapping[str, Join] = {
     "copied": lambda f, hidden, count: ((copied("eh_proj", 2 * hidden, hidden, quantized=False),), ()),
     "dealt": lambda f, hidden, count: ((), (column(("fc",), 2 * hidden, Part(hidden)),)),
     "two": _two_matrices,
+    "streams": _into_streams,
     "states": _states,
 }
 """What `projection` in a family's `mtp` or `dspark` may say."""

@@ -31,7 +31,7 @@ def forward_shape(config: Mapping[str, Any], shape: ModelShape, value_bytes: int
 
 def _streams(text: Mapping[str, Any]) -> int:
     """Copies of the hidden state beside each other. Source: vllm/models/deepseek_v4 and glm5next, their hyper-connections."""
-    said = text.get("hc_mult")
+    said = text.get("hc_mult") or text.get("hc_count")
     return said if isinstance(said, int) and 1 <= said <= MOST_STREAMS and text.get("mhc", True) else 1
 
 

@@ -11,6 +11,7 @@ from bot.reading.tensor_feeds import feed_forward, hashed_mixture, mixture
 from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_latent import compressed_latent, indexer, latent
 from bot.reading.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
+from bot.reading.tensor_ngrams import gated_streams, index_query, ngram_notes
 from bot.reading.tensor_parts import Modules, copied, vector
 from bot.reading.tensor_recurrent import gated_delta, kimi_delta, lightning, mamba1, mamba2, plamo_mamba, short_conv
 from bot.reading.tensor_shared import hybrid
@@ -22,6 +23,7 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention-global": wide_heads,
     "attention-window": window_heads,
     "attention-indexed": indexed,
+    "attention-index-query": index_query,
     "attention-narrow-query": narrow_query,
     "attention-picture": picture_attention,
     "attention+mamba2": lambda f: (*grouped(f), *mamba2(f)),
@@ -58,6 +60,7 @@ EXTRAS: Mapping[str, Callable[[Fields], Modules]] = {
     "laurel": laurel,
     "per-layer-inputs": per_layer_inputs,
     "hyper-connections": hyper_connections,
+    "gated-streams": gated_streams,
 }
 """What else may stand in every layer."""
 
@@ -80,7 +83,9 @@ def read_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str
     stack = named_blocks(f) if f.rule("blocks", "") else tuple(made[kind] for kind in kinds)
     if isinstance(f.raw(f.rule("heads_by_layer", "")), list):
         stack = headed_layers(f, kinds)
-    return ModelTensors(stack, tuple(ends(f)), dtype_bytes(f, dtype), bool(f.rule("sharded", True)), notes=tower_notes(f))
+    return ModelTensors(
+        stack, tuple(ends(f)), dtype_bytes(f, dtype), bool(f.rule("sharded", True)), notes=(*tower_notes(f), *ngram_notes(f))
+    )
 
 
 def headed_layers(f: Fields, kinds: Sequence[tuple[str, str, bool]]) -> tuple[Modules, ...]:

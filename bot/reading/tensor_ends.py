@@ -6,6 +6,7 @@ from typing import Any
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.tensor_attention import head_dim
 from bot.reading.tensor_fields import Fields, plausible_layers
+from bot.reading.tensor_ngrams import ngram_layers, ngram_tables, stream_mixer
 from bot.reading.tensor_parts import column, copied, vector
 from bot.reading.tensor_shared import shared_blocks
 from bot.reading.towers import tower
@@ -50,6 +51,10 @@ def before(f: Fields) -> list[Module]:
         every = width * f.find("layers")
         made.append(Table("embed_tokens_per_layer", int(f.raw("vocab_size_per_layer_input", f.find("vocab"))), every))
         made += [column(("per_layer_model_projection",), hidden, Part(every)), vector(width)]
+    if f.raw("ple_layer_ids"):
+        made += ngram_layers(f)
+    if f.raw("ngram_vocab_size_ratio"):
+        made += ngram_tables(f)
     if "laurel" in f.rule("extras", ()):
         made += [column(("altup_projections",), hidden, Part(hidden))] * (
             2 * (plausible_layers(int(f.raw("altup_num_inputs", 4)), "residual streams") - 1)
@@ -59,6 +64,8 @@ def before(f: Fields) -> list[Module]:
 
 def after(f: Fields) -> list[Module]:
     """What else the last stage holds: the mixing of residual streams into one."""
+    if "gated-streams" in f.rule("extras", ()):
+        return list(stream_mixer(f))
     if "hyper-connections" not in f.rule("extras", ()):
         return []
     streams = int(f.raw("hc_mult", 4))

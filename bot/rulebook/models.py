@@ -23,7 +23,7 @@ CACHES: Mapping[str, frozenset[str]] = {
     "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),
     "kimi-delta": frozenset({"heads", "head_dim", "kernel", "bounded"}),
     "lightning": frozenset({"heads", "head_dim"}),
-    "short-convolution": frozenset({"width", "kernel"}),
+    "short-convolution": frozenset({"width", "kernel", "dilation", "whole"}),
 }
 """The closed set of caches, and what a family may say about each; a value is a field's name or a number."""
 

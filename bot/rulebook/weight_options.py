@@ -62,7 +62,7 @@ OPTIONS: Mapping[str, str] = {
     "mamba_norm": "it has a norm before its output",
     "mamba_norms": "it has norms of dt, B and C",
     # drafts
-    "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied | dealt | two, norms = beside a layer's own, name }",
+    "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied, dealt, two, streams; norms beside its own, name }",
     "dspark": "the same for layers that draft a whole block: projection = states",
     "draft": "a model that only drafts: eagle, eagle3, dflash, dspark or medusa, and what that means for its ends",
     # adapters

@@ -119,6 +119,10 @@ def test_drafted_tokens_lengthen_the_convolution_window() -> None:
     assert state_elements(GatedDelta(16, 48, 128, 128, 4), 1, draft=2)[0] == 5 * 10_240
 
 
+def test_a_convolution_that_every_rank_keeps_whole_is_dilated_and_grows_with_what_is_drafted() -> None:
+    assert [state_elements(ShortConvolution(10_240, 4, 3, whole=True), tp, 2) for tp in (1, 8)] == [(11 * 10_240, 0)] * 2
+
+
 def test_the_recurrent_matrix_may_be_wider_than_the_window() -> None:
     settings = replace(SETTINGS, state_bytes=4, states="aligned", block=784)
     page = page_of(GatedDelta(16, 48, 128, 128, 4), 1, settings)

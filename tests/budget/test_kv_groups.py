@@ -90,6 +90,18 @@ def test_uneven_pages_may_lie_side_by_side() -> None:
     ]  # fmt: skip
 
 
+def test_a_state_that_every_rank_keeps_whole_has_a_table_of_its_own() -> None:
+    dealt, whole = Page("state", 640, 1_000, ("GatedDelta",)), Page("state", 640, 200, ("ShortConvolution whole",), padded=1_000)
+    attention = Page("latent", 640, 900)
+    assert sizes(grouped([dealt, whole, attention] * 2, packed=True)) == [
+        ("state", 1),
+        ("state", 1),
+        ("state", 1),
+        ("state", 1),
+        ("latent", 2),
+    ]
+
+
 def test_packed_states_are_cut_until_a_group_is_no_wider_than_the_attention_beside_it() -> None:
     state, attention = Page("state", 640, 1_000), Page("latent", 640, 900)
     groups = grouped(([state] * 3 + [attention]) * 4, packed=True)

@@ -141,6 +141,18 @@ def test_a_dspark_draft_of_its_own_has_two_narrow_tables_more_than_dflash() -> N
     assert more - added(LLAMA, {"method": "dflash", "num_speculative_tokens": 7, "config": dflash})[0] == 2 * 256 * 128256 * 2
 
 
+@pytest.mark.parametrize(("kv", "tokens", "block", "blocks"), [("auto", 1_077_542, 1600, 744), ("fp8", 1_853_358, 3184, 707)])
+def test_a_request_of_qwen_3_8_flash_next_with_two_drafts_is_as_large_as_public_starts_printed(
+    kv: str, tokens: int, block: int, blocks: int
+) -> None:
+    found = load_model_names().find("qwen3.8-flash-next")  # vLLM issues 54426 and 54458: GB10, 262,144 tokens, MTP with two drafts
+    assert found is not None
+    draft = {"method": "mtp", "num_speculative_tokens": 2}
+    told = asked(found.config, kv_cache_dtype=kv, max_model_len=262144, engine_version="0.28.1", speculative_config=draft).plan
+    assert told.block_size == block
+    assert blocks / told.request_blocks == pytest.approx(tokens / 262144, abs=1e-5)
+
+
 def test_the_file_of_a_speculators_checkpoint_is_read_flat() -> None:
     nested = {"speculators_model_type": "eagle3", "draft_vocab_size": 32000, "transformer_layer_config": LLAMA | {"num_hidden_layers": 1}}
     flat = {"method": "eagle3", "config": EAGLE3, "num_speculative_tokens": 3}
