@@ -45,7 +45,7 @@ def opened(name: str, data: bytes, most: int = MOST_BYTES) -> Unpacked:
     says = None
     if data.startswith(_GZIP):
         given = name
-        (data, whole), name = _gunzipped(data, most), name.removesuffix(".gz").removesuffix(".tgz")
+        (data, whole), name = _gunzipped(data, most, most), name.removesuffix(".gz").removesuffix(".tgz")
         says = None if whole else f"{given} was cut short: only its beginning could be read. Send the whole file for what came after."
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         parts, unopened = _texts("zip", _zip_members, data, most)
@@ -81,11 +81,11 @@ def _texts(kind: str, members: Callable[[bytes, int], Members], data: bytes, mos
         for inner, content, behind in members(data, most):
             unopened = behind
             if content.startswith(_GZIP):
-                content, _ = _gunzipped(content, left)
+                content, _ = _gunzipped(content, left, most)
             left = _rest(left, content, most)
             if _is_text(content):
                 found.append((inner, content))
-    except (tarfile.TarError, RuntimeError, zlib.error, zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+    except (tarfile.TarError, RuntimeError, zlib.error, zipfile.BadZipFile, UnicodeError, NotImplementedError, OSError, EOFError) as error:
         says = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise NotText(f"the {kind} file cannot be read ({says}); pack it again without a password, or send the text") from None
     if not found:
@@ -144,8 +144,8 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _gunzipped(data: bytes, most: int) -> tuple[bytes, bool]:
-    """Members of a gzip file one after another, up to `most` bytes, and whether it is whole."""
+def _gunzipped(data: bytes, left: int, most: int) -> tuple[bytes, bool]:
+    """Members of a gzip file one after another, up to `left` bytes of the `most` that are allowed, and whether it is whole."""
     out: list[bytes] = []
     taken = at = 0
     while data.startswith(_GZIP, at):
@@ -162,7 +162,7 @@ def _gunzipped(data: bytes, most: int) -> tuple[bytes, bool]:
                     return b"".join(out), False
                 raise NotText("the gzip file is damaged; send it again or send the text") from error
             taken += len(piece)
-            if taken > most:
+            if taken > left:
                 raise _too_large(most)
             out.append(piece)
             if not given and not piece:
