@@ -21,6 +21,10 @@ def _setting(env: str, default: Any, meaning: str, *, secret: bool = False, span
     return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret, "span": span})
 
 
+NO_TOKEN = ""
+"""`hf_token` where none may be sent, not even the one that huggingface_hub would find by itself."""
+
+
 class SettingsError(Exception):
     """A setting that cannot be used: names the variable, the value and what would do."""
 
@@ -43,7 +47,9 @@ class Settings:
     slack_client_id: str | None = _setting("SLACK_CLIENT_ID", None, "several workspaces; Sign in with Slack")
     slack_client_secret: str | None = _setting("SLACK_CLIENT_SECRET", None, "several workspaces; Sign in with Slack", secret=True)
     slack_api_url: str = _setting("SLACK_API_URL", "https://slack.com/api/", "where Slack is: a slack.com host, or loopback for tests")
-    hf_endpoint: str | None = _setting("HF_ENDPOINT", None, "as huggingface_hub reads it")
+    hf_endpoint: str | None = _setting(
+        "HF_ENDPOINT", None, "as huggingface_hub reads it; from .env it gets a token from there only, never the user's own"
+    )
     hf_token: str | None = _setting("HF_TOKEN", None, "as huggingface_hub reads it", secret=True)
     hf_hub_offline: str | None = _setting("HF_HUB_OFFLINE", None, "as huggingface_hub reads it")
     retention_days: int = _setting("OOMBOT_RETENTION_DAYS", 90, "evidence is erased after so many days; 0: never", span=(0, 36_500))
@@ -56,7 +62,8 @@ class Settings:
 
 def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None) -> Settings:
     """Settings from the environment, which wins, and a `.env` file beside the caller. SettingsError when one is unusable."""
-    read = dict(_dotenv(Path(".env") if dotenv is None else dotenv)) | dict(os.environ if environ is None else environ)
+    beside, own = _dotenv(Path(".env") if dotenv is None else dotenv), os.environ if environ is None else environ
+    read = {**beside, **own}
     given: dict[str, Any] = {}
     for item in fields(Settings):
         env = item.metadata["env"]
@@ -70,6 +77,8 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
             given[item.name] = int(text)
         else:
             given[item.name] = text
+    if beside.get("HF_ENDPOINT") and not own.get("HF_ENDPOINT"):  # a folder that someone sent must not draw the user's token to its hub
+        given["hf_token"] = beside.get("HF_TOKEN") or NO_TOKEN
     settings = Settings(**given)
     if settings.page not in ("", "open", "sign-in", "off"):
         raise SettingsError(f"OOMBOT_PAGE is {settings.page!r}: it takes open, sign-in or off")

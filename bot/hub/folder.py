@@ -28,14 +28,19 @@ def read_folder(folder: Path, name: str = "", where: str = "folder", revision: s
 def tensors_in(folder: Path) -> Mapping[str, StoredTensor] | None:
     """Tensors of all safetensors files that the index names, else of all there are; None when a file is missing or there is none."""
     index = folder / INDEX
-    if index.is_file():
-        names = sorted(set(read_json(index, folder.name).get("weight_map", {}).values()))
-    else:
-        names = sorted(path.name for path in folder.glob("*.safetensors"))
+    names = shards(index, folder.name) if index.is_file() else sorted(path.name for path in folder.glob("*.safetensors"))
     files = [folder / name for name in names]
     if not files or not all(path.is_file() for path in files):
         return None
     return {name: tensor for path in files for name, tensor in read_header(path).items()}
+
+
+def shards(index: Path, name: str) -> list[str]:
+    """The files that an index names. HubError when it has no table of them."""
+    placed = read_json(index, name).get("weight_map")
+    if not isinstance(placed, dict) or not all(isinstance(file, str) for file in placed.values()):
+        raise HubError(f"{index.name} of {name} has no weight_map from tensors to files; fetch it again")
+    return sorted(set(placed.values()))
 
 
 def read_json(path: Path, name: str) -> Mapping[str, Any]:
@@ -44,7 +49,7 @@ def read_json(path: Path, name: str) -> Mapping[str, Any]:
         raise HubError(f"{path.name} of {name} is larger than {LARGEST // 1_000_000} MB; that is no model's config")
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HubError(f"{path.name} of {name} is not JSON ({error}); fetch it again or paste the right file") from error
     if not isinstance(table, dict):
         raise HubError(f"{path.name} of {name} is not a JSON object; give the model's own {path.name}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.tensors import Checkpoint, StoredTensor
 from bot.hub.error import HubError
-from bot.hub.folder import INDEX, read_json, tensors_in
+from bot.hub.folder import INDEX, read_json, shards, tensors_in
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -26,13 +26,13 @@ PUBLIC = "https://huggingface.co"
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """One hub. `endpoint` and `token` None: as huggingface_hub finds them. `cache` None: its usual cache.
+    """One hub. `endpoint` and `token` None: as huggingface_hub finds them; `token` False: none is sent. `cache` None: its usual cache.
 
     `headers`: a folder where headers are kept by commit, so that a model is asked once; None keeps nothing.
     """
 
     endpoint: str | None = None
-    token: str | None = None
+    token: str | bool | None = None
     offline: bool = False
     cache: Path | None = None
     headers: Path | None = None
@@ -100,7 +100,7 @@ class Hub:
         api = HfApi(endpoint=self.endpoint, token=self.token)
         index = self.fetch_optional(model, INDEX, commit)
         if index is not None:
-            names = sorted(set(read_json(Path(index), model).get("weight_map", {}).values()))
+            names = shards(Path(index), model)
         elif api.file_exists(model, "model.safetensors", revision=commit):
             names = ["model.safetensors"]
         else:
@@ -134,7 +134,7 @@ class Hub:
         """Turns what huggingface_hub raises into one HubError that says what to do."""
         from huggingface_hub import errors
 
-        at = (self.endpoint or PUBLIC).rstrip("/")
+        at = _public(self.endpoint or PUBLIC)
         try:
             yield
         except errors.HFValidationError as error:
@@ -168,6 +168,12 @@ class Hub:
         if self.offline:
             return f"{model} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it to fetch the model, or give --config FILE"
         return f"{model} is not in the hub's cache and {at} cannot be reached: check the network or HF_ENDPOINT, or give --config FILE"
+
+
+def _public(endpoint: str) -> str:
+    """An endpoint as it may be shown: without the name and password that it may carry."""
+    scheme, mark, rest = endpoint.rstrip("/").rpartition("://")
+    return scheme + mark + rest.rpartition("@")[2]
 
 
 def _validate(model: str) -> None:

@@ -8,7 +8,7 @@ from bot.domain.tensors import Checkpoint
 from bot.hub.error import HubError
 from bot.reading.stored_formats import ONLINE
 from bot.rulebook.model_names import NamedModel, load_model_names
-from bot.settings import Settings, data_folder
+from bot.settings import NO_TOKEN, Settings, data_folder
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size import size
@@ -141,4 +141,5 @@ def hub_of(settings: Settings) -> "Hub":
     from bot.hub.hub import Hub
 
     offline = str(settings.hf_hub_offline or "").lower() in {"1", "true", "yes", "on"}
-    return Hub(settings.hf_endpoint, settings.hf_token, offline, headers=data_folder() / "headers")
+    token = False if settings.hf_token == NO_TOKEN else settings.hf_token
+    return Hub(settings.hf_endpoint, token, offline, headers=data_folder() / "headers")

@@ -48,3 +48,11 @@ def test_config_with_a_bare_infinity_and_headers_are_read(tmp_path: Path) -> Non
     found = read_folder(tmp_path)
     assert (found.where, found.revision, found.config["time_step_limit"][1]) == ("folder", None, float("inf"))
     assert found.tensors == {"model.layers.0.mlp.up_proj.weight": StoredTensor("BF16", 32, 64)}
+
+
+@pytest.mark.parametrize("index", ['{"weight_map": [1]}', '{"weight_map": {"a": 1, "b": "x.safetensors"}}', "{}", "[" * 100_000])
+def test_an_index_that_names_no_files_is_refused(tmp_path: Path, index: str) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(HubError, match=r"model.safetensors.index.json of .* fetch it again"):
+        read_folder(tmp_path)

@@ -144,3 +144,16 @@ def test_a_hub_that_goes_away_leaves_what_is_in_the_cache(loopback: Loopback, tm
         url = gone.url
     found = Hub(url, cache=tmp_path / "cache").checkpoint(MODEL)
     assert (found.where, found.revision, found.config, found.tensors) == ("cache", COMMIT, CONFIG, None)
+
+
+def test_an_error_never_holds_what_the_endpoint_is_entered_with(tmp_path: Path) -> None:
+    with pytest.raises(HubError) as caught:
+        Hub("http://user:pa@ss@127.0.0.1:9", cache=tmp_path).checkpoint(MODEL)
+    assert "ss@" not in str(caught.value)
+    assert "http://127.0.0.1:9" in str(caught.value)
+
+
+def test_no_token_means_none_is_sent(loopback: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_the_users_own")
+    hub_at(loopback, tmp_path, token=False).checkpoint(MODEL)
+    assert set(loopback.tokens) <= {None, ""}
