@@ -46,6 +46,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
     if scene.error is None and verdict != "certain":
         yield "first_error"
     grid = evidence.grid
+    if evidence.engine == "llama.cpp":
+        return  # one process, whatever the number of cards
     if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
         yield "failing_rank"
     if evidence.engine == "unknown":
