@@ -22,8 +22,8 @@ LIMIT = 300  # ms
 
 PAGES = (
     "/", "/history", "/history?phase=graph_capture", "/history?gpu=h100&outcome=fixed&version=" + quote(">=0.20"), "/history?q=sampler",
-    "/history?q=rarebird", "/history?before=D-500001", "/d/D-500001", "/d/D-500001/log/1", "/d/D-500001/computed", "/stats", "/stats?since=7d",
-    "/stats?since=365d", "/size?example=worked", "/size?model=llama-3.3-70b&gpu=4xH100", "/explain/units",
+    "/history?q=rarebird", "/history?before=D-500001", "/d/D-500001", "/d/D-500001/log/1", "/d/D-500001/computed", "/stats", "/stats?since=2025-09-08",
+    "/stats?since=2024-10-08", "/size?example=worked", "/size?model=llama-3.3-70b&gpu=4xH100", "/explain/units",
 )  # fmt: skip
 PAINTED = """
 (async () => {

@@ -1,8 +1,13 @@
 """The pages themselves: what stands on them, and that nothing a person wrote becomes markup."""
 
+import asyncio
 import base64
 import re
+from dataclasses import replace
+from typing import Any
 
+from bot.store.errors import StoreError
+from bot.usecases.reply import Reply
 from tests.web import documents
 from tests.web.conftest import Browser, Serve, Shelf
 
@@ -202,6 +207,29 @@ async def test_the_budget_is_a_picture_in_both_schemes_and_in_words(browser: Bro
 async def test_ranks_that_say_too_little_get_no_picture(serve: Serve, shelf: Shelf) -> None:
     shelf.incident = documents.incident(diagnosis=documents.diagnosis(budgets=[]))
     assert "data:image" not in await (await serve()).text("/d/D-0187")
+
+
+async def test_where_counting_takes_a_while_the_head_of_the_page_goes_first(serve: Serve, shelf: Shelf) -> None:
+    counted = asyncio.Event()
+
+    async def slow(*asked: Any) -> Reply:
+        await counted.wait()
+        if asked[2] == "7d":
+            raise StoreError("The database is <locked> by another process.")
+        return await shelf.asks().stats(*asked)
+
+    browser = await serve(asks=replace(shelf.asks(), stats=slow))
+    for path, says in (("/stats", "Marked wrong"), ("/stats?since=7d", "The database is &lt;locked&gt; by another process.")):
+        counted.clear()
+        async with browser.get(path) as answer:
+            first = (await answer.content.readany()).decode()
+            assert (answer.status, "Content-Security-Policy" in answer.headers) == (200, True)
+            assert "Counting …" in first
+            assert says not in first
+            counted.set()
+            whole = first + (await answer.text())
+        assert says in whole
+        assert whole.count("<h1>") == whole.count("</html>") == 1
 
 
 async def test_the_review_says_what_costs_most_and_what_works(browser: Browser, shelf: Shelf) -> None:
