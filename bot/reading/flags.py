@@ -183,7 +183,7 @@ def _typed(rule: ArgumentRule, text: str) -> Setting | None:
         match = re.match(r"(\d{0,6}\.?\d{1,6})(%?)", text)
         value = None if match is None else float(match[1]) / (100 if match[2] else 1)
         return None if value is not None and value > 1 and "utilization" in rule.name else value
-    return text
+    return text.removeprefix("torch.")
 
 
 @lru_cache(maxsize=8)

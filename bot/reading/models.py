@@ -15,7 +15,8 @@ _WORD = r"(?:raises?|fails?|crash(?:es)?|dies|hangs|with|on|and|in|is|to|then|no
 _SERVE = re.compile(rf"(?:vllm|trtllm-)\s?serve\s+[\"']?(?P<model>(?!-|{_WORD})[\w./~-]*[\w-]+)")
 _PYTHON = re.compile(r"""\bLLM\(\s*(?:model\s*=\s*)?["'](?P<model>[\w./~-]+)["']""")
 _LABELLED = re.compile(
-    r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z][\w.-]{3,})"
+    r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?"
+    r"(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z](?=[\w.-]*\d)[\w.-]{3,})"
 )
 _OWNERS = (
     "Qwen|meta-llama|mistralai|deepseek-ai|google|nvidia|microsoft|openai|zai-org|THUDM|TheBloke|casperhansen|unsloth|"
@@ -32,24 +33,32 @@ _FAMILY = re.compile(
     rf"(?i)(?<![\w/.-])(?P<model>(?:{_FAMILIES})"
     r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
 )
+_NAME = re.compile(r"[~./\w$-][\w./:@$ {}()+-]{0,250}[\w/})]")
+_CLASS = re.compile(r"\.(?:py|sh|so|yaml)$|[a-z\d](?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification)$")
+_OTHER_FLAG = re.compile(r"""--(?!(?:[\w-]*model|mcore|pretrain|tokenizer))[\w-]{1,60}[= ]["']?$""")
 MOST_LINES = 4000
 
 
 def model_named(lines: Sequence[LogLine], facts: Sequence[Fact], given: Known[Setting] | None) -> Known[str] | None:
     """A flag's value first, then what the engine printed, then an id in the text, then a name that looks like a model."""
-    if given is not None:
+    if given is not None and _is_name(str(given.value).strip("\"'")):
         return Known(str(given.value).strip("\"'"), given.origin, given.source, given.line)
     for fact in facts:
-        if isinstance(fact.fields.get("model"), str):
+        if isinstance(fact.fields.get("model"), str) and _is_name(fact.fields["model"]):
             return Known(str(fact.fields["model"]), "log", fact.source, fact.line)
     places = _places([line.text for line in lines[:MOST_LINES]])
     for pattern in (_SERVE, _PYTHON, _ID, _LABELLED, _FAMILY):
         for place in places.get(pattern, ()):
             line = lines[place]
             match = pattern.search(line.text)
-            if match is not None and not match["model"].endswith((".py", ".sh", ".so", ".yaml")):
+            if match is not None and _is_name(match["model"]) and not _OTHER_FLAG.search(line.text, 0, match.start("model")):
                 return Known(match["model"], "log", line.source, line.number)
     return None
+
+
+def _is_name(text: str) -> bool:
+    """Could a model be called so? Not a file of the program, a class, or the beginning of a message."""
+    return _NAME.fullmatch(text) is not None and _CLASS.search(text) is None
 
 
 def _places(texts: Sequence[str]) -> Mapping[re.Pattern[str], Sequence[int]]:

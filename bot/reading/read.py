@@ -12,6 +12,7 @@ from bot.reading.facts import read_facts
 from bot.reading.flags import read_arguments
 from bot.reading.inventory import read_inventory
 from bot.reading.large import condensed, numbered
+from bot.reading.launch import launches
 from bot.reading.lines import sign
 from bot.reading.models import model_named
 from bot.reading.ranks import grid_of, ranks_of
@@ -41,7 +42,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
     arguments, tried, environment = read_arguments(book, lines)
-    deployment = _deployment(lines, facts, arguments, tried, environment)
+    deployment = _deployment(book, lines, facts, arguments, tried, environment)
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
     version = printed_version(facts, engine)
@@ -102,8 +103,8 @@ def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
 
 
 def _deployment(
-    lines: Sequence[LogLine], facts: Sequence[Fact], arguments: dict[str, Known[Setting]], tried: Mapping[str, tuple[Setting, ...]],
-    environment: Mapping[str, Known[Setting]],
+    book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact], arguments: dict[str, Known[Setting]],
+    tried: Mapping[str, tuple[Setting, ...]], environment: Mapping[str, Known[Setting]],
 ) -> Deployment:  # fmt: skip
     for fact in facts:
         for name in ("max_model_len", "max_num_seqs"):
@@ -115,5 +116,5 @@ def _deployment(
     model = arguments.pop("model", None)
     return Deployment(
         model=model_named(lines, facts, model), gpu=gpu, gpu_count=count, arguments=arguments, environment=environment, tried=dict(tried),
-        host=host, launcher=launcher,
+        host=host, launcher=launcher, commands=launches(book, lines),
     )  # fmt: skip

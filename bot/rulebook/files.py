@@ -209,10 +209,11 @@ class ArgumentRule(Shape, frozen=True):
 
 
 class Launch(Shape, frozen=True):
-    """How the command line of these engines begins, up to the model."""
+    """How the command line of these engines begins, up to the model; `starts`: what else starts one, from the newest on."""
 
     engines: list[str]
     command: str
+    starts: list[str]
 
 
 class TermRow(Shape, frozen=True):

@@ -1,0 +1,136 @@
+"""How the engine was started, word for word: a command in a shell, behind an image, or the arguments that it says were given."""
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bot.domain.evidence import LogLine
+from bot.domain.known import Known
+from bot.rulebook.book import Rulebook
+from bot.rulebook.files import Launch
+
+_GIVEN = "non-default args:"
+_REST = re.compile(r"`|\s\d?>")  # the end of a quoted command, a redirection
+_ENDS = frozenset({"|", "||", "&", "&&", ";", "<", "#", "(", ")"})
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,60}(?:=.*)?", re.DOTALL)
+_MODEL = re.compile(r"[~./\w$-][\w./$:@{}-]*[./0-9][\w./$:@{}-]*")
+_HIDDEN = "[hidden]"
+LONGEST = 8000
+MOST_LINES = 60
+"""Lines that one command may run over."""
+_NOT_MEMORY = frozenset({"model", "model_tag", "host", "port", "root_path", "uvicorn_log_level", "disable_log_stats", "api_key"})
+"""Given arguments that a suggested command need not repeat; the model stands in front."""
+
+
+def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str, ...]], ...]:
+    """Each start of an engine with its line, as words: the engine's own command, then the arguments as given, secrets left out."""
+    found: list[Known[tuple[str, ...]]] = []
+    starts = [(start, launch) for launch in book.launches for start in launch.starts]
+    for place, line in enumerate(lines):
+        if len(line.text) > LONGEST:
+            continue
+        words = None
+        if _GIVEN in line.text:
+            words = _dumped(line.text.partition(_GIVEN)[2])
+        elif line.level is None or "--" in line.text:
+            start = next((pair for pair in starts if pair[0] in line.text), None)
+            words = None if start is None else _typed(_whole(lines, place), *start)
+        if words:
+            found.append(Known(tuple(words), "log", line.source, line.number))
+    return tuple(found)
+
+
+def _whole(lines: Sequence[LogLine], place: int) -> str:
+    """The command with the lines that it goes on in: after a backslash, or as indented flags."""
+    text = lines[place].text
+    for line in lines[place + 1 : place + MOST_LINES]:
+        goes_on = text.rstrip().endswith("\\") or line.text.lstrip().startswith("--")
+        if line.source != lines[place].source or line.level is not None or not goes_on:
+            break
+        text = text.rstrip().removesuffix("\\") + " " + line.text.strip()
+    return text
+
+
+def _typed(text: str, start: str, launch: Launch) -> list[str] | None:
+    """The words behind `start`, up to what is no argument any more; None where this is a sentence about the command."""
+    rest = text.partition(start)[2]
+    rest = rest[re.match(r"[\w.:@-]*", rest).end() :] if "/" in start and not start.endswith(".py") else rest  # type: ignore[union-attr]  # an image's tag
+    words = [word for word in _words(_REST.split(rest, maxsplit=1)[0]) if word.strip()]
+    taken = list(_arguments(words))
+    model = [word for word in taken[:1] if not word.startswith("-")]
+    if not any(word.startswith("--") for word in taken) and not (model and "/" in model[0]):
+        return None
+    if model and _MODEL.fullmatch(model[0]) is None:
+        return None
+    begins = launch.command.rsplit(" --", 1)[0].removesuffix(" -m")
+    return [*begins.split(), *_open(taken)]
+
+
+def _words(text: str) -> Iterator[str]:
+    """Shell words up to a pipe, a redirection or the end of the command; of an unclosed quote what stands before it."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        for word in lexer:
+            if word in _ENDS:
+                return
+            yield word
+    except ValueError:
+        return
+
+
+def _arguments(words: Sequence[str]) -> Iterator[str]:
+    """A model in front, then flags with what belongs to each; what follows a flag's values and is no flag ends the command."""
+    values = 0
+    for place, word in enumerate(words):
+        flag = word.startswith("-") and _FLAG.fullmatch(word) is not None
+        if flag:
+            values = 0
+        elif place:
+            values += 1
+            if values > 1 and not _like(word, words[place - 1]):
+                return
+        elif len(words) > 1 and not words[1].startswith("-"):
+            return
+        yield word
+
+
+def _like(word: str, before: str) -> bool:
+    """Is it another item of the same list (1 2 4 8, a=b c=d), not a word of a sentence?"""
+    return (word.isdigit() and before.isdigit()) or ("=" in word and "=" in before)
+
+
+def _open(words: Sequence[str]) -> Iterator[str]:
+    """Without the flags whose value was hidden."""
+    for place, word in enumerate(words):
+        after = words[place + 1] if place + 1 < len(words) else ""
+        if _HIDDEN not in word and not (word.startswith("-") and after.startswith(_HIDDEN)):
+            yield word
+
+
+def _dumped(text: str) -> list[str] | None:
+    """vLLM's own list of what was given, a Python dict; None where it holds more than plain values."""
+    try:
+        given = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+        return None
+    model = given.get("model_tag") or given.get("model")
+    words = ["vllm", "serve", *([str(model)] if model else [])]
+    for name, value in given.items():
+        if name not in _NOT_MEMORY and value is not None and _HIDDEN not in str(value):
+            words += _written(name.replace("_", "-"), value)
+    return words
+
+
+def _written(name: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    if isinstance(value, list | tuple) and value and not isinstance(value[0], dict | list):
+        return [f"--{name}", *map(str, value)]
+    return [f"--{name}", json.dumps(value) if isinstance(value, dict | list | tuple) else str(value)]

@@ -1,0 +1,60 @@
+"""The start of an engine is read word for word, wherever a person or the engine itself gives it."""
+
+import pytest
+
+from tests.reading.material import evidence
+
+
+def started(text: str) -> list[str]:
+    return [" ".join(known.value) for known in evidence(text).deployment.commands]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when I run vllm serve it fails with an error",
+        "vllm serve raises ValueError with --max-model-len 8192",
+        "the vllm serve command needs --tensor-parallel-size on that machine",
+        "docker pull vllm/vllm-openai:v0.11.0",
+        "INFO 11-01 10:00:00 [cli.py:1] vllm serve is running",
+        "non-default args: {'model': <object at 0x7f>}",
+    ],
+)
+def test_a_sentence_about_the_command_is_none(text: str) -> None:
+    assert started(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("$ vllm serve Qwen/Qwen3-32B", "vllm serve Qwen/Qwen3-32B"),
+        ("vllm serve Qwen/Qwen3-8B --enforce-eager 2>&1 | tee log", "vllm serve Qwen/Qwen3-8B --enforce-eager"),
+        ("vllm serve ./m1 -tp 2 --cudagraph-capture-sizes 1 2 4 and then it dies", "vllm serve ./m1 -tp 2 --cudagraph-capture-sizes 1 2 4"),
+        ("I ran `vllm serve ./m1 --max-model-len 8192` on two cards", "vllm serve ./m1 --max-model-len 8192"),
+        ("vllm serve org/m1 --api-key [hidden] --port 1", "vllm serve org/m1 --port 1"),
+        (
+            "vllm serve org/m1 \\\n  --max-num-seqs 8 \\\n  --dtype half\nINFO 11-01 10:00:00 [x.py:1] hello",
+            "vllm serve org/m1 --max-num-seqs 8 --dtype half",
+        ),
+        (
+            "python3 -m vllm.entrypoints.openai.api_server --model org/m1 --enable-lora --limit-mm-per-prompt '{\"image\": 1}'",
+            'vllm serve --model org/m1 --enable-lora --limit-mm-per-prompt {"image": 1}',
+        ),
+        ("docker run --gpus all -p 8000:8000 vllm/vllm-openai:v0.11.0 --model org/m1 -tp 4", "vllm serve --model org/m1 -tp 4"),
+        ("python -m sglang.launch_server --model-path org/m1 --tp 8", "python -m sglang.launch_server --model-path org/m1 --tp 8"),
+        ("llama-server -m /models/m1.gguf -c 4096 --flash-attn on", "llama-server -m /models/m1.gguf -c 4096 --flash-attn on"),
+        (
+            "(APIServer pid=1) INFO 11-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'org/m1', 'host': '0.0.0.0', 'model': 'org/m1', "
+            "'enforce_eager': True, 'enable_prefix_caching': False, 'max_num_seqs': 1, 'compilation_config': {'cudagraph_mode': 'FULL'}, "
+            "'allowed_origins': ['a', 'b'], 'revision': None}",
+            'vllm serve org/m1 --enforce-eager --no-enable-prefix-caching --max-num-seqs 1 --compilation-config {"cudagraph_mode": "FULL"} --allowed-origins a b',
+        ),
+    ],
+)
+def test_a_start_is_read_with_all_that_was_given(text: str, words: str) -> None:
+    assert started(text) == [words]
+
+
+def test_of_several_starts_each_stands_at_its_line() -> None:
+    found = evidence("vllm serve org/m1 -tp 2\n\nthen\nvllm serve org/m1 -tp 4").deployment.commands
+    assert [(known.line, known.value[-1]) for known in found] == [(1, "2"), (4, "4")]
