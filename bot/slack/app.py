@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -46,6 +46,8 @@ LOGGERS = (
     "slack_sdk",
 )  # at DEBUG these write whole payloads: pasted logs, secrets and all
 PATIENCE = 5.0  # seconds for what was acknowledged but is not stored yet, at shutdown
+NOT_INSTALLED = "I am not installed in this workspace (any more). Whoever runs me can add it again, at /slack/install of my public address."
+PING = 5.0  # seconds between looks whether the socket lives
 MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
 
 
@@ -178,7 +180,7 @@ class SlackDoor:
     async def _connect(self, app_token: str) -> None:
         wait = 1.0
         while True:
-            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"))
+            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"), ping_interval=PING)
             try:
                 await self._socket.connect_async()  # type: ignore[no-untyped-call]
                 return
@@ -198,7 +200,11 @@ class SlackDoor:
             return web.Response(status=404, text="SLACK_SIGNING_SECRET is not set, so nothing is taken over HTTP.")
         if (request.content_length or 0) > MOST_BODY:
             return web.Response(status=413, text="too large")
-        return await to_aiohttp_response(await self._bolt.async_dispatch(await to_bolt_request(request)))
+        try:
+            read = await to_bolt_request(request)
+        except (ValueError, AttributeError):  # Bolt takes any body for a JSON object, before it looks at the signature
+            return web.Response(status=400, text="not a request of Slack's")
+        return await to_aiohttp_response(await self._bolt.async_dispatch(read))
 
 
 def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:
@@ -211,10 +217,25 @@ def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:
         signing_secret=settings.slack_signing_secret or "",
         client=installs.client(None),
         authorize=_authorizer(installs),
+        before_authorize=_last_words(gate),
+        user_facing_authorize_error_message=NOT_INSTALLED,
     )
     logger.setLevel(logging.INFO)
     app.use(_entrance(installs, gate))
     return app
+
+
+def _last_words(gate: Gate) -> Callable[..., Awaitable[BoltResponse]]:
+    """A workspace that revoked the token or removed the app can no longer be asked who the bot is, and must be heard all the same."""
+
+    async def hear(req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:  # Bolt's name for it
+        event = req.body.get("event")
+        if not isinstance(event, Mapping) or event.get("type") not in ("tokens_revoked", "app_uninstalled"):
+            return await next()
+        status, _ = await gate.enter(req.body, None)
+        return BoltResponse(status=status)
+
+    return hear
 
 
 def _authorizer(installs: Installs) -> Callable[..., Awaitable[Any]]:

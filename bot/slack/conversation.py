@@ -42,6 +42,8 @@ async def diagnose(
     known = known or await incident_of(room, job, place)
     fresh = _unheard(gathered.contributions, known.contributions if known else ())
     private = await room.visibility.is_private(job.who, place.channel, body.get("channel_type"))
+    if known is not None and known.origin.private != private:
+        await room.store.channel_became(job.who.team, place.channel, private)
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
     if fresh or known is None:
         try:

@@ -1,13 +1,21 @@
 """Which addresses a token or an answer may be sent to: Slack's own, or loopback while Slack itself is played on loopback."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from bot.settings import SettingsError
 
 FILE_HOSTS = frozenset({"files.slack.com", "files-origin.slack.com", "slack-files.com"})
 RESPONSE_HOSTS = frozenset({"hooks.slack.com"})
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """This machine itself: `localhost`, 127.0.0.0/8, ::1."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Hosts:
             return False
         if parts.username is not None or parts.password is not None or not parts.hostname or "\\" in url:
             return False
-        if self.loopback and parts.hostname in LOOPBACK and parts.scheme in ("http", "https"):
+        if self.loopback and is_loopback(parts.hostname) and parts.scheme in ("http", "https"):
             return True
         return parts.scheme == "https" and parts.hostname in hosts and port in (None, 443)
 
@@ -43,7 +51,7 @@ def hosts_of(api_url: str) -> Hosts:
     parts = urlsplit(api_url)
     host = parts.hostname or ""
     base = api_url if api_url.endswith("/") else api_url + "/"
-    if host in LOOPBACK and parts.scheme in ("http", "https"):
+    if is_loopback(host) and parts.scheme in ("http", "https"):
         return Hosts(base, loopback=True)
     if parts.scheme == "https" and (host == "slack.com" or host.endswith(".slack.com")):
         return Hosts(base, loopback=False)

@@ -1,6 +1,7 @@
 """What Slack sends is slimmed, redacted and stored before it is acknowledged; the same thing twice is stored once."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,7 @@ class Arrival:
 def arrival(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
     """A Slack payload of any kind as an Arrival; None for what nobody works on."""
     kind = body.get("type")
-    if kind == "event_callback":
+    if kind == "event_callback" and isinstance(body.get("event"), Mapping):
         return _event(body, bot_user)
     if "command" in body:
         return _command(body)
@@ -97,6 +98,7 @@ def _event(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
     channel = event.get("channel") if isinstance(event.get("channel"), str) else None
     slim = {"user": event.get("user") if isinstance(event.get("user"), str) else None, "channel": channel, "file": event.get("file_id")}
     slim |= {"inviter": event.get("inviter"), "event": kind, "tokens": event.get("tokens")}
+    slim["organisation"] = any(given.get("is_enterprise_install") for given in body.get("authorizations") or ())
     if kind == "app_home_opened":
         return _arrival("home", body, None, f"home:{slim['user']}", f"event:{body.get('event_id')}", slim)
     return _arrival(EVENTS[kind], body, channel, f"{kind}:{event.get('user')}", f"event:{body.get('event_id')}", slim)
@@ -108,19 +110,25 @@ def _message_event(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: 
     if subtype == "message_changed":
         return _edit(body, event, bot_user)
     if subtype == "message_deleted":
-        gone = event.get("previous_message") or {}
-        ts = event["deleted_ts"]
-        slim = {"channel": channel, "ts": ts, "files": [file["id"] for file in gone.get("files") or ()]}
-        return _arrival("delete", body, channel, _order(channel, gone | {"ts": ts}), f"delete:{channel}:{ts}", slim)
+        return _delete(body, event, event["deleted_ts"], event.get("previous_message") or {})
     if subtype not in SPOKEN or event.get("user") == bot_user:
         return None
     slim = message(event, bot_user) | {"channel": channel, "channel_type": event.get("channel_type"), "foreign": _foreign(body, event)}
     slim["mention"] = slim["mention"] or event["type"] == "app_mention"
+    slim["bare"] = event["type"] == "app_mention" and not slim["files"]
     return _arrival("message", body, channel, _order(channel, event), f"message:{channel}:{event['ts']}", slim)
+
+
+def _delete(body: Mapping[str, Any], event: Mapping[str, Any], ts: str, gone: Mapping[str, Any]) -> Arrival:
+    channel = event["channel"]
+    slim = {"channel": channel, "ts": ts, "files": [file["id"] for file in gone.get("files") or ()]}
+    return _arrival("delete", body, channel, _order(channel, {**gone, "ts": ts}), f"delete:{channel}:{ts}", slim)
 
 
 def _edit(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> Arrival | None:
     new, old = event["message"], event.get("previous_message") or {}
+    if new.get("subtype") == "tombstone":  # deleted, while the answers below it stay
+        return _delete(body, event, new["ts"], old)
     if new.get("user") == bot_user or new.get("subtype") not in SPOKEN:
         return None
     # Unfurls and thread bookkeeping arrive as edits too: only other words or other files are news.
@@ -142,9 +150,8 @@ def _edit(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> A
 
 def message(event: Mapping[str, Any], bot_user: str) -> dict[str, Any]:
     """A message slimmed to what is worked on: text as typed, secrets hidden and counted, files by id."""
-    raw = text_of(event)
-    mention = f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw
-    text, hidden = redact(as_typed(raw.replace(f"<@{bot_user}>", " ")).strip())
+    raw, mentions = re.subn(rf"<@{re.escape(bot_user)}(?:\|[^<>]*)?>\s*[:,]?", " ", text_of(event)) if bot_user else (text_of(event), 0)
+    text, hidden = redact(as_typed(raw).strip())
     files = [
         {"id": file["id"], "name": redact(str(file.get("name") or ""))[0]}
         for file in event.get("files") or ()
@@ -155,7 +162,7 @@ def message(event: Mapping[str, Any], bot_user: str) -> dict[str, Any]:
         "bot": event.get("bot_id"),
         "text": text,
         "hidden": hidden,
-        "mention": mention,
+        "mention": bool(mentions),
         "ts": event["ts"],
         "thread_ts": event.get("thread_ts"),
         "files": files,
@@ -187,7 +194,7 @@ def _command(body: Mapping[str, Any]) -> Arrival:
     text, hidden = redact(as_typed(str(body.get("text") or "")))
     slim = {key: body.get(key) for key in ("command", "channel_name", "response_url", "trigger_id")}
     slim |= {"user": body["user_id"], "channel": body.get("channel_id"), "text": text, "hidden": hidden}
-    trigger = str(body.get("trigger_id"))
+    trigger = str(body.get("trigger_id") or body.get("response_url"))
     return _arrival("command", body, body.get("channel_id"), f"command:{trigger}", f"command:{trigger}", slim)
 
 
@@ -216,7 +223,7 @@ def _click(body: Mapping[str, Any]) -> Arrival:
         "home": (body.get("view") or {}).get("type") == "home",
         "meta": (body.get("view") or {}).get("private_metadata"),
     }
-    moment = action.get("action_ts") or body.get("trigger_id")
+    moment = f"{action.get('action_ts')}:{body.get('trigger_id')}"
     key = f"click:{body['user']['id']}:{action['action_id']}:{moment}"
     own = f"home:{body['user']['id']}" if slim["home"] else key  # what was clicked last in a Home is shown last
     return _arrival("click", body, channel, _order(channel, {"thread_ts": thread, "ts": ts}) if channel else own, key, slim)

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -91,6 +91,9 @@ class Installs:
             return None
         if found.expires is not None and found.expires - time.time() < REFRESH_BEFORE:
             found = await self._refreshed(found)
+        if found.whole_enterprise and team:
+            # An organisation's installation names no workspace: whose something is says the event.
+            return replace(found, team=team, enterprise=enterprise or found.enterprise)
         return found
 
     async def _own(self) -> Identity:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 TRIES = 5
+MOST_LIMITED = 30  # times that one call is told to wait
+APART = 1.0  # seconds between calls that Slack held back
 LONGEST_WAIT = 300.0  # seconds
 LOST = 6.0  # seconds in which Slack shows what it made of a call whose connection was lost
 POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than `SETTLES`
@@ -79,9 +81,11 @@ class Outbox:
         every try: what it raises keeps the call from being made.
         """
         sure = sure or fence is not None
-        lane = f"{who.team}:{method}:{arguments.get('channel', '')}"
-        for attempt in range(1, TRIES + 1):
-            await asyncio.sleep(max(0.0, self._not_before.get(lane, 0.0) - time.monotonic()))
+        lane = f"{who.team}:{method}:{arguments.get('channel', '') if method.startswith('chat.post') else ''}"
+        attempt = limited = 0
+        while attempt < TRIES and limited < MOST_LIMITED:
+            attempt += 1
+            await self._turn(lane)
             if fence is not None:
                 await fence()
             try:
@@ -90,7 +94,8 @@ class Outbox:
             except SlackApiError as refused:
                 status = refused.response.status_code
                 if status == 429:
-                    self._not_before[lane] = time.monotonic() + _retry_after(refused)
+                    self._not_before[lane] = max(self._not_before.get(lane, 0.0), time.monotonic() + _retry_after(refused))
+                    attempt, limited = attempt - 1, limited + 1
                     continue
                 if refused.response.get("error") in STALE:
                     self._installs.doubt(who)
@@ -108,6 +113,13 @@ class Outbox:
                 return dict(answer.data)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         raise UnsureError(f"{method}: still refused after {TRIES} tries")
+
+    async def _turn(self, lane: str) -> None:
+        """Waits as long as Slack asked for; those that wait go one after another, or all but one would be refused again."""
+        wait = self._not_before.get(lane, 0.0) - time.monotonic()
+        if wait > 0:
+            self._not_before[lane] += APART
+            await asyncio.sleep(wait)
 
     async def post(self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str) -> str:
         """Posts once, also when a worker died on the way; `kind` tells the messages of one thread apart. The ts."""
@@ -192,17 +204,22 @@ class Outbox:
 
     async def whisper(
         self, who: Identity, place: Place, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str
-    ) -> None:
-        """Only `user` sees it; it is gone after a reload. In a direct message it is an ordinary message, said once `about` one arrival."""
+    ) -> bool:
+        """Only `user` sees it; it is gone after a reload. In a direct message it is an ordinary message, said once `about` one arrival.
+
+        False when Slack does not let it be said there.
+        """
         if place.channel.startswith("D"):
             said = hashlib.sha256(text.encode()).hexdigest()[:12]
             await self.post(who, place, f"word:{about}:{said}", blocks or (), text)
-            return
+            return True
         try:
             await self._laid_out(who, "chat.postEphemeral", blocks or (), text, channel=place.channel, user=user, thread_ts=place.thread)
         except SlackApiError as refused:
             # The person has left, or the bot may not speak there: nothing that another try would mend.
             log.warning("a word to one person in %s: %s", place.channel, refused.response.get("error"))
+            return False
+        return True
 
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""

@@ -121,12 +121,13 @@ class Workers:
             await asyncio.gather(keeping, return_exceptions=True)
 
     async def _work(self, arrival: Arrival, *, attempt: int) -> None:
-        who = await self._room.installs.of(arrival.enterprise, arrival.team)
+        if arrival.kind == "revoked":
+            who: Identity | None = Identity(arrival.team, arrival.enterprise, "", "", "")
+        else:
+            who = await self._room.installs.of(arrival.enterprise, arrival.team)
         if who is None:
-            if arrival.kind != "revoked":
-                log.warning("%s for workspace %s, where the app is not installed", arrival.kind, arrival.team)
-                return
-            who = Identity(arrival.team, arrival.enterprise, "", "", "")
+            log.warning("%s for workspace %s, where the app is not installed", arrival.kind, arrival.team)
+            return
         surface = next((surface for surface in SURFACES if surface.takes(arrival)), None)
         if surface is None:
             return
@@ -178,6 +179,9 @@ class Workers:
                 await self._room.outbox.respond(body["response_url"], said)
             elif who is not None and body.get("channel") and body.get("user"):
                 place = Place(body["channel"], body.get("thread_ts") or body.get("ts"))
-                await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key)
+                if not await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key):
+                    direct = (await self._room.outbox.call(who, "conversations.open", users=body["user"]))["channel"]["id"]
+                    said = f"In a channel where I may not write: {said}"
+                    await self._room.outbox.whisper(who, Place(direct, None), body["user"], said, about=arrival.key)
         except Exception as failed:
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

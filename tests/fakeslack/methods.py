@@ -187,6 +187,8 @@ KIND = {"public_channel": "channel", "private_channel": "group", "im": "im", "mp
 
 
 def _kinds(team: Team, args: Args) -> set[str]:
+    if team.by_organisation and not args.get("team_id"):
+        raise Refusal("missing_argument", ["team_id is required for an organisation's token"])
     types = [t.strip() for t in str(args.get("types", "public_channel")).split(",")]
     for name in types:
         if name not in READ:

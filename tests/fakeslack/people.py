@@ -64,6 +64,16 @@ class Person:
     async def delete(self, channel: Channel, ts: str) -> None:
         message = channel.message(ts)
         assert message is not None
+        if len(channel.thread(ts)) > 1:
+            # What has answers below it stays as a stone: to apps that is an edit.
+            before = dict(message)
+            message.clear()
+            message |= {"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": True, "ts": ts, "thread_ts": ts}
+            message |= {"text": "This message was deleted."}
+            task = self.slack.emit_edit(self.team, channel, before, message)
+            if task is not None:
+                await task
+            return
         channel.messages.remove(message)
         event = {
             "type": "message",
@@ -177,9 +187,11 @@ class Person:
     async def slash(self, channel: Channel, text: str) -> Ack:
         body = {
             "command": "/oom", "text": escaped(text), "user_id": self.id, "user_name": self.name, "channel_id": channel.id, "channel_name": channel.name or "directmessage",
-            "team_id": self.team.id, "team_domain": "acme", "api_app_id": "A1", "trigger_id": self.slack.trigger(self.team, self.id),
+            "team_id": self.team.id, "team_domain": "acme", "api_app_id": "A1", "is_enterprise_install": str(self.team.by_organisation).lower(), "trigger_id": self.slack.trigger(self.team, self.id),
             "response_url": self.slack.response_url(self.team, channel, self.id), "token": "verification-token-of-old",
         }  # fmt: skip
+        if self.team.enterprise:
+            body |= {"enterprise_id": self.team.enterprise, "enterprise_name": "Org"}
         return await self._timed("slash_commands", body)
 
     async def shortcut(self, channel: Channel, message: dict[str, Any]) -> Ack:
@@ -210,7 +222,9 @@ class Person:
         return [shown for shown in channel.ephemerals if shown["user"] == self.id]
 
     async def _interactive(self, body: dict[str, Any]) -> Ack:
-        return await self._timed("interactive", body)
+        organisation = {"id": self.team.enterprise, "name": "Org"} if self.team.enterprise else None
+        more = {"api_app_id": "A1", "enterprise": organisation, "is_enterprise_install": self.team.by_organisation}
+        return await self._timed("interactive", more | body)
 
     async def _timed(self, kind: str, body: dict[str, Any]) -> Ack:
         begun = asyncio.get_running_loop().time()

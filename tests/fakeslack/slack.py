@@ -87,11 +87,16 @@ class FakeSlack:
         self.faults: list[Fault] = []
         self.hear_events = True
         self.gives_metadata = True
+        self.bare_mentions = False  # the event that names the app comes first, and without files
+        self.organisation: str | None = None  # what is installed from now on is installed for all of it
+        self.linked = True  # Socket Mode is switched on
         self.most_messages = 1_000  # of one page; 15 for apps that are sold outside the Marketplace
         self._ids = itertools.count(1)
         self._port = port
         self._sockets: list[web.WebSocketResponse] = []
+        self._transports: list[asyncio.Transport] = []
         self._waiting: dict[str, asyncio.Future[Any]] = {}
+        self._takes_payload: dict[str, bool] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._skew = 0.0
         self._codes: dict[str, Team] = {}
@@ -204,7 +209,7 @@ class FakeSlack:
         raised = []
         event = {key: value for key, value in message.items() if key != "reactions"}
         event |= {"type": "message", "channel": channel.id, "channel_type": channel.kind, "event_ts": message["ts"]}
-        if self._hears(team, channel):
+        if self._hears(team, channel) and not self.bare_mentions:
             raised.append(self.emit(team, event))
         if (
             f"<@{team.bot_user}>" in message.get("text", "")
@@ -212,9 +217,12 @@ class FakeSlack:
             and channel.kind != "im"
             and message.get("user") != team.bot_user
         ):
-            mention = {key: value for key, value in event.items() if key not in ("channel_type", "subtype")} | {"type": "app_mention"}
+            left_out = ("channel_type", "subtype", *(("files", "upload") if self.bare_mentions else ()))
+            mention = {key: value for key, value in event.items() if key not in left_out} | {"type": "app_mention"}
             if "app_mentions:read" in team.scopes:
                 raised.append(self.emit(team, mention))
+        if self._hears(team, channel) and self.bare_mentions:
+            raised.append(self.emit(team, event))
         return raised
 
     def emit_edit(self, team: Team, channel: Channel, before: dict[str, Any], after: dict[str, Any]) -> "asyncio.Task[Ack] | None":
@@ -230,12 +238,13 @@ class FakeSlack:
         subscribed = f"message.{name}" in self.manifest["settings"]["event_subscriptions"]["bot_events"]
         return subscribed and team.bot_user in channel.members and f"{name}:history" in team.scopes
 
-    def emit(self, team: Team, event: dict[str, Any], event_id: str | None = None) -> "asyncio.Task[Ack]":
-        """Delivers an event with Slack's retries."""
+    def emit(self, team: Team, event: dict[str, Any], event_id: str | None = None, *, sent_from: str | None = None) -> "asyncio.Task[Ack]":
+        """Delivers an event with Slack's retries. `sent_from`: another team, for what its members do in a shared channel."""
         body = {
-            "token": "verification-token-of-old", "team_id": team.id, "api_app_id": "A1", "event": event, "type": "event_callback",
+            "token": "verification-token-of-old", "team_id": sent_from or team.id, "context_team_id": team.id,
+            "is_ext_shared_channel": sent_from is not None, "api_app_id": "A1", "event": event, "type": "event_callback",
             "event_id": event_id or self.new_id("Ev"), "event_time": int(time.time()),
-            "authorizations": [{"enterprise_id": team.enterprise, "team_id": team.id, "user_id": team.bot_user, "is_bot": True, "is_enterprise_install": False}],
+            "authorizations": [{"enterprise_id": team.enterprise, "team_id": team.id, "user_id": team.bot_user, "is_bot": True, "is_enterprise_install": team.by_organisation}],
         }  # fmt: skip
         return self._begin(self._with_retries("events_api", body))
 
@@ -295,6 +304,7 @@ class FakeSlack:
         envelope = secrets.token_hex(8)
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[envelope] = waiting
+        self._takes_payload[envelope] = kind != "events_api"
         sent = {"envelope_id": envelope, "type": kind, "payload": body, "accepts_response_payload": kind != "events_api"}
         sent |= {"retry_attempt": retry, "retry_reason": reason or ""} if kind == "events_api" else {}
         try:
@@ -303,14 +313,23 @@ class FakeSlack:
         finally:
             self._waiting.pop(envelope, None)
 
-    async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Slack asks every connection to come back, as it does every few hours."""
+    async def disconnect(self, reason: str = "refresh_requested", *, notice: float = 0.0) -> None:
+        """Slack asks every connection to come back, as it does every few hours; a warning comes `notice` seconds before the end."""
         old = list(self._sockets)
         for socket in old:
-            await socket.send_json({"type": "disconnect", "reason": reason})
+            await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-1"}})
+        await asyncio.sleep(notice)
         self._connected.clear()
         for socket in old:
             await socket.close()
+        if any(not socket.closed for socket in self._sockets):
+            self._connected.set()
+
+    def cut(self) -> None:
+        """Every connection breaks without a word."""
+        self._connected.clear()
+        for transport in self._transports:
+            transport.abort()
 
     async def connected(self) -> None:
         await asyncio.wait_for(self._connected.wait(), 10)
@@ -347,7 +366,7 @@ class FakeSlack:
             return self._connection(token)
         if name == "oauth.v2.access":
             return self._access(args, request)
-        team = next((t for t in self.teams.values() if t.token == token), None)
+        team = self._team_of(token, args)
         call = Call(name, args, team.id if team else "")
         self.calls.append(call)
         if team is None or team.revoked:
@@ -367,6 +386,12 @@ class FakeSlack:
             assert request.transport is not None
             request.transport.abort()  # carried out, but the app never hears
         return web.json_response({"ok": True, **done}, headers=self._headers(team))
+
+    def _team_of(self, token: str, args: dict[str, Any]) -> Team | None:
+        """Whose token it is; an organisation's counts in the workspace that the call is about."""
+        found = [team for team in self.teams.values() if team.token == token]
+        about = {str(args.get(name)) for name in ("channel", "channel_id", "team_id", "user", "users", "user_id")}
+        return next((team for team in found if about & {team.id, *team.channels, *team.users}), found[0] if found else None)
 
     def _carry_out(self, name: str, team: Team, args: dict[str, Any]) -> dict[str, Any]:
         method = METHODS.get(name)
@@ -416,8 +441,8 @@ class FakeSlack:
                 for key, value in args.items()}  # fmt: skip
 
     def _connection(self, token: str) -> web.Response:
-        if token != self.app_token:
-            return web.json_response({"ok": False, "error": "invalid_auth"})
+        if token != self.app_token or not self.linked:
+            return web.json_response({"ok": False, "error": "invalid_auth" if self.linked else "link_disabled"})
         return web.json_response({"ok": True, "url": f"{self.url.replace('http', 'ws')}/link/{secrets.token_hex(6)}"})
 
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
@@ -425,13 +450,18 @@ class FakeSlack:
         await socket.prepare(request)
         await socket.send_json({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}})
         self._sockets.append(socket)
+        assert request.transport is not None
+        self._transports = [transport for transport in self._transports if not transport.is_closing()] + [request.transport]
         self._connected.set()
         try:
             async for message in socket:
                 if message.type != aiohttp.WSMsgType.TEXT:
                     continue
                 said = json.loads(message.data) if message.data.startswith("{") else {}
-                waiting = self._waiting.get(said.get("envelope_id", ""))
+                envelope = said.get("envelope_id", "")
+                if envelope not in self._takes_payload or (said.get("payload") and not self._takes_payload[envelope]):
+                    self._refused(Call("socket", said, ""), Refusal("invalid_ack"), None)
+                waiting = self._waiting.get(envelope)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(said.get("payload"))
         finally:
@@ -497,7 +527,8 @@ class FakeSlack:
         unknown = set(asked["scope"].split(",")) - {*granted["bot"], *granted["bot_optional"]}
         if asked["client_id"] != self.client_id or unknown:
             return web.Response(status=400, text=f"invalid_scope {unknown}")
-        team = self.team(f"Installed {len(self.teams)}", scopes=set(asked["scope"].split(",")))
+        team = self.team(f"Installed {len(self.teams)}", scopes=set(asked["scope"].split(",")), enterprise=self.organisation)
+        team.by_organisation = self.organisation is not None
         code = secrets.token_hex(8)
         self._codes[code] = team
         return web.Response(
@@ -519,7 +550,8 @@ class FakeSlack:
             team.token = f"xoxe.xoxb-{secrets.token_hex(8)}"
         body = {
             "ok": True, "access_token": team.token, "token_type": "bot", "scope": ",".join(sorted(team.scopes)), "bot_user_id": team.bot_user,
-            "bot_id": team.bot_id, "app_id": "A1", "team": {"id": team.id, "name": team.name}, "enterprise": None, "is_enterprise_install": False,
+            "bot_id": team.bot_id, "app_id": "A1", "team": None if team.by_organisation else {"id": team.id, "name": team.name},
+            "enterprise": {"id": team.enterprise, "name": "Org"} if team.enterprise else None, "is_enterprise_install": team.by_organisation,
             "authed_user": {"id": "U_INSTALLER"},
         }  # fmt: skip
         return web.json_response(body | self.rotating(team))

@@ -85,6 +85,7 @@ class Team:
     homes: dict[str, dict[str, Any]] = field(default_factory=dict)
     revoked: bool = False
     enterprise: str | None = None
+    by_organisation: bool = False  # the app was installed for all its workspaces
 
 
 class Clock:

@@ -168,9 +168,9 @@ async def _share(room: Room, job: Job) -> None:
 
 
 async def _tell(room: Room, job: Job, said: str) -> None:
-    if job.body.get("response_url"):
-        await room.outbox.respond(job.body["response_url"], said)
-    elif job.body.get("channel"):
+    if job.body.get("response_url") and await room.outbox.respond(job.body["response_url"], said):
+        return
+    if job.body.get("channel"):
         place = Place(job.body["channel"], job.body.get("thread_ts"))
         await room.outbox.whisper(job.who, place, job.body["user"], said, about=job.arrival.key)
 

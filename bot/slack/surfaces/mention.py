@@ -1,5 +1,6 @@
 """Named in a channel or thread: a verb, a paste, a file, or a look at the thread it was called into."""
 
+from dataclasses import replace
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -12,6 +13,7 @@ from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
 from bot.slack.surfaces.verbs import addressed
+from bot.slack.surfaces.watch import read_alert
 from bot.slack.words import is_evidence, tells_facts
 
 MOST_MESSAGES = 200
@@ -24,7 +26,29 @@ def takes(arrival: Arrival) -> bool:
 
 async def work(room: Room, job: Job) -> None:
     """Answers in the thread; when there is nothing to read, says what could be sent."""
+    if job.body["bot"]:
+        await read_alert(room, job)
+        return
+    if job.body.get("bare") and not is_evidence(job.body["text"]):
+        job = await _whole(room, job)
     await addressed(room, job, _read)
+
+
+async def _whole(room: Room, job: Job) -> Job:
+    """The event that names the bot may come without the message's files: then Slack is asked for the message itself."""
+    body = job.body
+    thread = body.get("thread_ts") or body["ts"]
+    try:
+        answer = await room.outbox.call(
+            job.who, "conversations.replies", channel=body["channel"], ts=thread, oldest=body["ts"], inclusive=True, limit=10
+        )
+    except SlackApiError:
+        return job
+    said = next((one for one in answer.get("messages") or () if one["ts"] == body["ts"]), None)
+    if said is None or not said.get("files"):
+        return job
+    files = message(said, job.who.bot_user)["files"]
+    return replace(job, arrival=replace(job.arrival, body={**body, "files": files}))
 
 
 async def _read(room: Room, job: Job) -> bool:

@@ -54,7 +54,7 @@ async def _size(room: Room, job: Job) -> None:
         return
     blocks, text = sizing_message(reply.document, words)
     if meta.get("response_url") and await room.outbox.respond(meta["response_url"], text, blocks):
-        await _close(room, job, notice_view("The answer is in the channel, for you alone."))
+        await _close(room, job, notice_view("The answer is in the channel, for you alone."), told=True)
         return
     await _close(room, job, sizing_view(reply.document, words))
 
@@ -84,7 +84,7 @@ async def _log(room: Room, job: Job) -> None:
         job.who, replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread}), job.attempt
     )
     await diagnose(room, said, place, gathered)
-    await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."))
+    await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."), told=True)
 
 
 async def _opened(room: Room, job: Job, channel: str) -> Place:
@@ -95,12 +95,13 @@ async def _opened(room: Room, job: Job, channel: str) -> Place:
     return Place(channel, ts)
 
 
-async def _close(room: Room, job: Job, view: dict[str, Any]) -> None:
+async def _close(room: Room, job: Job, view: dict[str, Any], *, told: bool = False) -> None:
+    """The last word in the form. `told`: the answer stands elsewhere, so nothing is missed where the form was closed."""
     try:
         await room.outbox.call(job.who, "views.update", view_id=job.body["view_id"], view=view)
     except SlackApiError:
         meta = json.loads(job.body["meta"] or "{}")
-        if meta.get("response_url"):
+        if meta.get("response_url") and not told:
             await room.outbox.respond(meta["response_url"], "The form was closed before the answer came. Ask again.")
 
 

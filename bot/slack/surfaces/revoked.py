@@ -16,6 +16,8 @@ async def work(room: Room, job: Job) -> None:
     if job.body["event"] == "tokens_revoked" and not tokens.get("bot"):
         return
     await room.installs.remove(job.arrival.enterprise, job.arrival.team)
+    if job.body.get("organisation"):
+        await room.installs.remove(job.arrival.enterprise, None)
     if job.body["event"] == "app_uninstalled":
         await room.store.erase_team(job.arrival.team)
 

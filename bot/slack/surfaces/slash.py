@@ -6,7 +6,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import UnsureError
+from bot.slack.outbox import Place, UnsureError
 from bot.slack.render.forms import sizing_form
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -53,7 +53,9 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 async def work(room: Room, job: Job) -> None:
     """The answer, for the asker alone."""
     blocks, text = await answer(room, job, first_word(job.body["text"]))
-    await room.outbox.respond(job.body["response_url"], text, blocks)
+    if not await room.outbox.respond(job.body["response_url"], text, blocks):
+        # Half an hour has passed, or it was used up.
+        await room.outbox.whisper(job.who, Place(job.body["channel"], None), job.body["user"], text, blocks, about=job.arrival.key)
 
 
 def _wants_form(asked: Verb) -> bool:

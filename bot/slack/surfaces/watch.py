@@ -15,11 +15,15 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Answers evidence once in a thread, so that two bots never talk to each other."""
+    """Only where a member switched it on."""
+    if await room.store.watched(job.who.team, job.body["channel"]):
+        await read_alert(room, job)
+
+
+async def read_alert(room: Room, job: Job) -> None:
+    """Diagnoses a message if it shows that memory ran out; another bot gets at most one answer in a thread."""
     body = job.body
     place = place_of(body)
-    if not await room.store.watched(job.who.team, place.channel):
-        return
     if body["bot"] and await incident_of(room, job, place) is not None and not job.again:
         return
     gathered = await room.intake.gather(job.who, body)

@@ -1,0 +1,225 @@
+"""What Slack refuses, limits or leaves out: the person hears of it, and what can be done is done."""
+
+import itertools
+
+import pytest
+
+from bot.domain.incident import Origin
+from tests.fakeslack import Person
+from tests.slack.material import CRASH, NO_RANK
+from tests.slack.test_workspaces import install, many
+from tests.slack.world import World, words
+
+
+@pytest.mark.parametrize("error", ["restricted_action", "is_archived", "not_in_channel"])
+async def test_where_the_bot_may_not_write_the_person_hears_so_directly(world: World, error: str) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "error", value=error)
+        world.slack.fault("chat.postEphemeral", "error", value=error)
+        await world.ann.mention(world.channel, CRASH)
+        direct = world.slack.direct(world.team, world.ann.id)
+        told = await world.until(lambda: world.answers(direct))
+        assert error in words(told[0])
+        await world.quiet()
+        assert world.answers(world.channel) == []
+
+
+async def test_a_limit_on_posts_to_one_channel_delays_answers_and_loses_none(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "ratelimited", times=12, value=1)
+        sent = [await world.ann.mention(world.channel, CRASH) for _ in range(4)]
+        for ts in sent:
+            await world.until(lambda ts=ts: world.answers(world.channel, ts), 40)  # type: ignore[misc]
+        await world.quiet(30)
+        assert len(world.answers(world.channel)) == 4
+
+
+async def test_calls_that_were_held_back_do_not_all_come_at_once(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        for _ in range(3):
+            world.slack.fault("chat.postMessage", "ratelimited", value=1)
+        for _ in range(3):
+            await world.ann.mention(world.channel, CRASH)
+        await world.until(lambda: len(world.answers(world.channel)) == 3, 20)
+        at = sorted(call.at for call in world.slack.called("chat.postMessage") if call.ok)
+        assert min(later - sooner for sooner, later in itertools.pairwise(at)) > 0.5
+
+
+@pytest.mark.parametrize("gone", ["used up", "too old"])
+async def test_a_command_whose_answer_address_is_spent_is_answered_all_the_same(world: World, gone: str) -> None:
+    world.expected_refusals = {"used_url"}
+    async with world.bot():
+        await world.ann.slash(world.channel, "help")
+        for known in world.slack.response_urls.values():
+            known.uses = 5 if gone == "used up" else 0
+        if gone == "too old":
+            world.slack.later(1_801)
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "Paste or upload" in words(shown[0])
+
+
+async def test_without_the_scope_for_group_messages_private_channels_are_still_known(world: World) -> None:
+    world.team.scopes -= {"mpim:read"}
+    world.expected_refusals = {"missing_scope"}
+    async with world.bot():
+        ts = await world.ann.mention(world.private, CRASH)
+        await world.answer(world.private, ts)
+        await world.quiet()
+        await world.ann.slash(world.channel, "history")
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "D-0001" in words(shown[0])
+        assert "hidden" not in words(shown[0])
+
+
+@pytest.mark.parametrize("said", ["", "   ", "hi", "<@UNOBODY00>", ":wave:"])
+async def test_a_mention_with_nothing_to_read_gets_one_hint_in_its_thread(world: World, said: str) -> None:
+    async with world.bot():
+        ts = await world.ann.say(world.channel, f"<@{world.team.bot_user}>{said}")
+        hint = await world.answer(world.channel, ts)
+        assert "Paste the log here" in words(hint)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<@{bot}> help",
+        "<@{bot}>: help",
+        "<@{bot}>, help",
+        "<@{bot}|oombot> help",
+        "<@{bot}|oombot>:help",
+        "help <@{bot}>",
+        "<@{bot}>\u00a0help",
+        "<@{bot}>\n\nhelp",
+    ],
+)
+async def test_a_mention_is_understood_in_every_form(http_world: World, form: str) -> None:
+    world = http_world
+    async with world.bot():
+        ts = await world.ann.say(world.channel, form.format(bot=world.team.bot_user))
+        shown = await world.until(lambda: world.ann.sees(world.channel) or world.answers(world.channel, ts))
+        assert "Paste or upload" in words(shown[0]), words(shown[0])
+
+
+async def test_files_that_the_naming_event_leaves_out_are_asked_for(world: World) -> None:
+    world.slack.bare_mentions = True
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, "please", files=[world.ann.file("server.log", CRASH.encode())])
+        answer = await world.answer(world.channel, ts)
+        assert "Rank 3 of 4" in words(answer)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
+async def test_another_bot_that_names_ours_gets_a_diagnosis_once_and_no_talk(world: World) -> None:
+    alert = {"bot_id": "B0ALERT", "subtype": "bot_message"}
+    async with world.bot():
+        for text in ("help", "history", "what is this?"):
+            await world.ann.say(world.channel, f"<@{world.team.bot_user}> {text}", **alert)
+        await world.quiet()
+        assert world.answers(world.channel) == []
+        ts = await world.ann.say(world.channel, f"<@{world.team.bot_user}> {CRASH}", **alert)
+        await world.answer(world.channel, ts)
+        await world.ann.say(world.channel, f"<@{world.team.bot_user}> {NO_RANK}", thread=ts, **alert)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert len(incident.contributions) == 1
+
+
+async def test_a_paste_that_was_deleted_above_its_answer_is_erased(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        await world.ann.delete(world.channel, ts)
+        message = world.channel.message(ts)
+        assert message is not None
+        assert message["subtype"] == "tombstone", "an answer stands below it"
+        await world.answer(world.channel, ts, lambda said: "evidence was erased" in said)
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert [c.text for c in incident.contributions] == [None]
+
+
+async def test_a_channel_that_turned_private_takes_its_incidents_along(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, NO_RANK)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        world.channel.kind = "group"
+        world.door.room.visibility._seen.clear()  # a minute later
+        await world.ann.say(world.channel, "rank 3", thread=ts)
+        await world.answer(world.channel, ts, lambda said: "Rank 3 ran out" in said)
+        await world.quiet()
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert incident.origin.private
+        document = dict(incident.document)
+        assert await world.store.similar(Origin(world.team.id, channel="CELSEWHERE"), document) == []
+
+
+async def test_a_form_that_was_closed_meanwhile_is_answered_in_the_channel(world: World) -> None:
+    world.expected_refusals = {"not_found"}
+    async with world.bot():
+        await world.ann.slash(world.channel, "size")
+        view = await world.until(lambda: world.ann.view() if world.slack.views else None)
+        world.slack.fault("response_url", "status", value=500)
+        ack = await world.ann.submit(view, {"model": "llama-70b-fp8", "gpu": "H100"})
+        assert ack.body["response_action"] == "update"
+        view.open = False
+        await world.until(lambda: world.ann.sees(world.channel), 15)
+        await world.quiet()
+        (shown,) = world.ann.sees(world.channel)
+        assert "562,736" in words(shown)
+
+
+async def test_an_organisations_installation_keeps_its_workspaces_apart(http_world: World) -> None:
+    world = http_world
+    slack = world.slack
+    async with world.bot(many(world)):
+        slack.organisation = "E0000001"
+        assert (await install(world))[0] == 200
+        first = next(team for team in slack.teams.values() if team.by_organisation)
+        second = slack.team("Second", enterprise="E0000001")
+        second.token, second.bot_user, second.bot_id, second.by_organisation = first.token, first.bot_user, first.bot_id, True
+        second.users[second.bot_user] = second.id
+        threads = {}
+        for team in (first, second):
+            ann = Person(slack, team)
+            channel = slack.channel(team, "help", members=[ann.id])
+            ts = await ann.mention(channel, CRASH)
+            await world.answer_in(team, channel, ts)
+            threads[team.id] = (ann, channel)
+        for team in (first, second):
+            ann, channel = threads[team.id]
+            incident = await world.store.load(team.id, "D-0001")
+            assert incident is not None, "each workspace counts for itself"
+            assert (incident.origin.channel, incident.origin.enterprise) == (channel.id, "E0000001")
+            await ann.slash(channel, "history")
+            shown = await world.until(lambda: ann.sees(channel))  # noqa: B023
+            assert "1 incident" in words(shown[-1])
+        await slack.emit(first, {"type": "app_uninstalled"})
+        await world.quiet()
+        assert await world.store.installs() == []
+
+
+@pytest.mark.parametrize("order", [("tokens_revoked", "app_uninstalled"), ("app_uninstalled", "tokens_revoked")])
+async def test_a_removed_app_erases_the_workspace_in_whichever_order_slack_says_so(world: World, order: tuple[str, str]) -> None:
+    world.expected_refusals = {"token_revoked"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        world.team.revoked = True
+        for kind in order:
+            ack = await world.slack.emit(world.team, {"type": kind, "tokens": {"bot": [world.team.bot_user]}})
+            assert ack.status == 200
+            await world.quiet()
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert [c.text for c in incident.contributions] == [None]
