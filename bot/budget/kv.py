@@ -19,6 +19,7 @@ class Page:
     """One layer's part of a block. `payload` bytes for `block` tokens, `padded` when pages of other layers are larger.
 
     `window`: the sliding window, or the chunk of chunked attention. `layout` keeps pages apart that merely have the same size.
+    `stride`: bytes that a whole block must be a multiple of.
     """
 
     kind: Kind
@@ -27,6 +28,7 @@ class Page:
     layout: tuple[float | str, ...] = ()
     window: int | None = None
     padded: int | None = None
+    stride: int = 1
 
     @property
     def size(self) -> int:
@@ -119,4 +121,4 @@ def _latent_page(cache: Latent, settings: CacheSettings) -> Page:
     kind: Kind = "sliding_latent" if cache.window else "latent"
     padded = ceil_div(payload, cache.alignment) * cache.alignment if cache.alignment else None
     layout = (cache.width, entry, cache.tokens_per_entry)
-    return Page(kind, block, payload, layout, cache.window, padded if padded != payload else None)
+    return Page(kind, block, payload, layout, cache.window, padded if padded != payload else None, cache.stride)

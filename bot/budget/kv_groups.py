@@ -175,12 +175,12 @@ def _packed(members: Sequence[Member]) -> tuple[Group, ...]:
     repeats = _least_padding([len(pattern[0]) for pattern, even in zip(patterns, balanced, strict=True) if even], floor) if floor else 0
     counts = [ceil_div(len(pattern[0]), repeats) if even and repeats else 1 for pattern, even in zip(patterns, balanced, strict=True)]
     widest = max(
-        sum(ceil_div(len(layers), len(bucket) if _is_state(bucket) else count) * layers[0].page.size for layers in pattern)
+        sum(ceil_div(len(layers), len(bucket) if _is_state(bucket, repeats) else count) * layers[0].page.size for layers in pattern)
         for bucket, pattern, count in zip(buckets, patterns, counts, strict=True)
     )
     groups: list[Group] = []
     for bucket, pattern, count in zip(buckets, patterns, counts, strict=True):
-        if _is_state(bucket):  # no more states than the block holds anyway
+        if _is_state(bucket, repeats):  # no more states than the block holds anyway
             count = max(count, ceil_div(len(bucket), max(widest // bucket[0].page.size, 1)))
         groups += _split(bucket, pattern, count)
     return tuple(groups)
@@ -190,8 +190,10 @@ def _is_whole(page: Page) -> bool:
     return any(str(item).endswith(" whole") for item in page.layout)
 
 
-def _is_state(bucket: Sequence[Member]) -> bool:
-    return bucket[0].page.kind in {"state", "ring"}
+def _is_state(bucket: Sequence[Member], repeats: int) -> bool:
+    """Whether it may be cut down to one layer a group; windows may where no pattern is repeated."""
+    kind = bucket[0].page.kind
+    return kind in {"state", "ring"} or (not repeats and kind in SLIDING)
 
 
 def _by_size(bucket: Sequence[Member]) -> list[list[Member]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 
 from bot.budget.kv import Page, ceil_div, page_of
 from bot.budget.kv_groups import Group, Member, group
@@ -33,7 +34,7 @@ def lay_out(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: Plann
     groups = group(members, hybrid_manager=settings.hybrid_manager, packed=shape.packed, pads=rules.pads_pages)
     stages = list(stage_layers(len(shape.layers), grid.pp))
     stages[-1] = range(stages[-1].start, stages[-1].stop + len(shape.draft_layers))
-    return Layout(groups, tuple(_block_bytes(groups, stage) for stage in stages), settings, grid.dcp)
+    return Layout(groups, tuple(_block_bytes(groups, stage, strides=rules.block_strides) for stage in stages), settings, grid.dcp)
 
 
 def _members(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: PlannerRules) -> list[Member]:
@@ -66,9 +67,11 @@ def _padded_states(members: list[Member]) -> list[Member]:
     ]
 
 
-def _block_bytes(groups: Sequence[Group], stage: range) -> int:
-    """Bytes of one block on a stage: the group that needs most there."""
-    return max((sum(member.page.size for member in one.members if member.layer in stage) for one in groups), default=0)
+def _block_bytes(groups: Sequence[Group], stage: range, *, strides: bool) -> int:
+    """Bytes of one block on a stage: the group that needs most there, rounded up to the strides that its kernels ask for."""
+    widest = max((sum(member.page.size for member in one.members if member.layer in stage) for one in groups), default=0)
+    whole = lcm(*(member.page.stride for one in groups for member in one.members if member.layer in stage)) if strides else 1
+    return ceil_div(widest, whole) * whole
 
 
 def plan(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: PlannerRules, pools: Sequence[int] | None) -> KvPlan:

@@ -32,9 +32,9 @@ class PlannerRules:
     states of delta-rule layers stand at multiples of so many tokens. `states_follow_block`: a block that holds a state is a multiple of
     --block-size, not of the kernel's least block. `latent_state_multiple`: the least multiple where attention keeps latents. `shares_kv`:
     layers that read another layer's cache have none of their own. `scheme_sets_kv`: a KV cache scheme in compressed tensors makes the
-    cache FP8. `pads_pages`: attention pages that do not divide the largest are padded to it. `async_scheduling`: a second batch is
-    prepared while one runs, but not with `synchronous_drafts`, methods that propose tokens. `pads_values`: values narrower than keys are
-    kept as wide as keys.
+    cache FP8. `block_strides`: a block is rounded up to the strides that its kernels ask for. `pads_pages`: attention pages that do not
+    divide the largest are padded to it. `async_scheduling`: a second batch is prepared while one runs, but not with `synchronous_drafts`,
+    methods that propose tokens. `pads_values`: values narrower than keys are kept as wide as keys.
     """
 
     in_flight: Literal["batch", "batches"]
@@ -52,6 +52,7 @@ class PlannerRules:
     pads_pages: bool
     pads_values: bool
     scheme_sets_kv: bool
+    block_strides: bool
     async_scheduling: bool
     synchronous_drafts: tuple[str, ...]
     utilization: float

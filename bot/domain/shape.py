@@ -36,6 +36,7 @@ class Latent:
     packed_bytes: int | None = None
     block: int | None = None
     alignment: int | None = None
+    stride: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ def own_tensors(
     said = f.rule(method)
     if not isinstance(said, Mapping):
         raise MissingField("no [weights] in rules/models says how this model's layers for further tokens are made")
+    if said.get("experts"):
+        f = f.changed(n_routed_experts=f.raw(str(said["experts"]), f.find("experts")))
     hidden = f.find("hidden")
     mixer, feed = str(said["mixer"]), str(said.get("feed", "dense"))
     feed = "dense" if feed == "experts" and f.find("experts", 0) <= 1 else feed
@@ -65,6 +67,12 @@ def _states(f: Fields, hidden: int, count: int) -> tuple[Modules, Modules]:
     return (), (seen, keys, *_mixed_streams(f, hidden), vector(2 * hidden), *_corrections(f, "dspark_markov_rank", sure=True))
 
 
+def _few_states(f: Fields, hidden: int, _: int) -> tuple[Modules, Modules]:
+    """DSpark of DeepSeek V4.1: the same without keys of its own and without a mixing of streams. Source: vllm/models/deepseek_v41."""
+    seen = copied("main_proj", hidden * len(f.raw("dspark_target_layer_ids")), hidden)
+    return (), (seen, vector(2 * hidden), *_corrections(f, "dspark_markov_rank", sure=True))
+
+
 def _mixed_streams(f: Fields, hidden: int) -> Modules:
     streams = int(f.raw("hc_mult", 4))
     return (vector(streams * streams * hidden + streams + 1, F32),)
@@ -83,6 +91,7 @@ JOINS: Mapping[str, Join] = {
     "two": _two_matrices,
     "streams": _into_streams,
     "states": _states,
+    "few-states": _few_states,
 }
 """What `projection` in a family's `mtp` or `dspark` may say."""
 

@@ -46,12 +46,13 @@ class UnknownDraft(ValueError):
     """We do not know how this model drafts; the message names it."""
 
 
-def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None) -> ModelShape:
-    """The shape of the model that `raw`, a parsed config.json, describes.
+def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None, compute: str = "") -> ModelShape:
+    """The shape of the model that `raw`, a parsed config.json, describes. `compute`: of the device, where caches depend on it.
 
     Raises UnknownArchitecture, or Missing when a field that decides is absent; both messages name it.
     """
     family, architecture, text = resolve(raw, models)
+    family = _on_device(family, architecture, models, compute)
     config = Config(text, raw, family, architecture)
     rule = layer_rule(config, family)
     layers = per_block(config, rule.blocks) if rule.blocks else _layers(config, family, rule)
@@ -82,12 +83,13 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
     )
 
 
-def read_own_draft(raw: Mapping[str, Any], models: Models, method: str) -> tuple[tuple[Cache, ...], ...]:
+def read_own_draft(raw: Mapping[str, Any], models: Models, method: str, target: ModelShape) -> tuple[tuple[Cache, ...], ...]:
     """What the layers keep that predict further tokens; none where the file has none. UnknownDraft where the family says nothing.
 
-    `method`: mtp or dspark.
+    `method`: mtp or dspark. `target`: the model itself.
     """
-    family, architecture, text = resolve(raw, models)
+    _, architecture, text = resolve(raw, models)
+    family = models.families[target.family]
     behind = family.mtp if method == "mtp" else family.dspark
     if behind is None:
         raise UnknownDraft(f"no file in rules/models says how {architecture} predicts further tokens ({method})")
@@ -113,6 +115,12 @@ def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mappin
     inner = _family(text, models)
     silent = family.traits.silent.get(str(text.get("model_type")), {})
     return inner, architecture or inner.architectures[0], {**silent, **text}
+
+
+def _on_device(family: Family, architecture: str, models: Models, compute: str) -> Family:
+    """The file for `architecture on 10`, where the devices of that generation keep other records; else the family itself."""
+    name = models.by_architecture.get(f"{architecture} on {compute.partition('.')[0]}") if compute else None
+    return models.families[name] if name else family
 
 
 def _family(config: Mapping[str, Any], models: Models) -> Family:

@@ -70,7 +70,8 @@ def _all(rule: LayerRule, config: Config) -> list[str]:
 
 def _list(rule: LayerRule, config: Config) -> list[str]:
     items = [str(item).lower() if isinstance(item, bool) else str(item) for item in config.raw(rule.list)][: config.get("layers")]
-    return [_mapped(rule, item, config) for item in items]
+    chosen = set(config.raw(rule.among) or ()) if rule.among else set(range(len(items)))
+    return [_mapped(rule, item, config) if layer in chosen else rule.others for layer, item in enumerate(items)]
 
 
 def _letters(rule: LayerRule, config: Config) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.tensor_attention import head_dim
 from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_ngrams import ngram_layers, ngram_tables, stream_mixer
+from bot.reading.tensor_latent import shared_sources
+from bot.reading.tensor_ngrams import engrams, ngram_layers, ngram_tables, stream_mixer
 from bot.reading.tensor_parts import column, copied, vector
 from bot.reading.tensor_shared import shared_blocks
 from bot.reading.towers import tower
@@ -51,6 +52,10 @@ def before(f: Fields) -> list[Module]:
         every = width * f.find("layers")
         made.append(Table("embed_tokens_per_layer", int(f.raw("vocab_size_per_layer_input", f.find("vocab"))), every))
         made += [column(("per_layer_model_projection",), hidden, Part(every)), vector(width)]
+    if f.raw("kv_source_layer_ids"):
+        made += shared_sources(f)
+    if f.raw("engram_layer_ids"):
+        made += engrams(f)
     if f.raw("ple_layer_ids"):
         made += ngram_layers(f)
     if f.raw("ngram_vocab_size_ratio"):

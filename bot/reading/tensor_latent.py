@@ -2,7 +2,7 @@
 
 from bot.domain.tensors import Linear, Module, Part, Plain, whole
 from bot.reading.tensor_attention import head_dim
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
 
 
@@ -75,6 +75,19 @@ def compressed_latent(f: Fields, ratio: int) -> Modules:
         ]
         made += compressor(hidden, index_dim, ratio)
     return tuple(made)
+
+
+def shared_sources(f: Fields) -> Modules:
+    """DeepSeek-V4.1: a few layers compress for those behind them, and a few pick tokens. Source: vllm/models/deepseek_v41/attention.py."""
+    hidden, dim, index = f.find("hidden"), head_dim(f), f.number("index_head_dim")
+    heads, q_rank = f.number("index_n_heads"), f.number("q_lora_rank")
+    ratios = f.raw("compress_ratios")
+    made: Modules = ()
+    for layer in f.raw("kv_source_layer_ids"):
+        width = dim * (2 if int(ratios[layer]) > 1 else 1)
+        made += (copied("compressor", hidden, width, quantized=False), vector(dim + dim * index + index))
+    picks = (copied("attn.indexer.wq_b", q_rank, heads * index), copied("weights_proj", hidden, heads, quantized=False))
+    return (*made, *picks * plausible_layers(len(f.raw("index_source_layer_ids")), "layers that pick tokens"))
 
 
 def compressor(hidden: int, dim: int, ratio: int) -> Modules:

@@ -1,9 +1,9 @@
 """Embeddings of several tokens at once, and gated residual streams, as tensors: Qwen 4 and LongCat Flash Lite."""
 
-from bot.domain.tensors import Module, Table
+from bot.domain.tensors import Module, Part, Table
 from bot.reading.tensor_attention import grouped
 from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import Modules, copied, vector
+from bot.reading.tensor_parts import Modules, column, copied, vector
 
 
 def index_query(f: Fields) -> Modules:
@@ -29,9 +29,18 @@ def ngram_layers(f: Fields) -> Modules:
     return one * plausible_layers(len(f.raw("ple_layer_ids")), "layers with n-grams")
 
 
+def engrams(f: Fields) -> Modules:
+    """DeepSeek-V4.1: what a layer with n-grams holds beside their table. Source: vllm/models/deepseek_v41/common/engram.py Engram."""
+    hidden, streams = f.find("hidden"), int(f.raw("hc_mult", 4))
+    width = (f.number("engram_max_ngram_size") - 1) * f.number("engram_n_heads") * f.number("engram_head_dim")
+    one: Modules = (column(("engram.wkv",), width, Part(hidden * (streams + 1))), vector(2 * streams * hidden))
+    return one * plausible_layers(len(f.raw("engram_layer_ids")), "layers with n-grams")
+
+
 def ngram_notes(f: Fields) -> tuple[str, ...]:
-    """Where the table itself is. Source: vllm/config/engram.py, cpu_offload."""
-    return ("the table of n-grams (PLE) stays in pinned host memory, as the engine keeps it by itself",) if f.raw("ple_layer_ids") else ()
+    """Where the tables themselves are. Source: vllm/config/engram.py, cpu_offload."""
+    there = f.raw("ple_layer_ids") or f.raw("engram_layer_ids")
+    return ("its tables of n-grams stay in pinned host memory, as the engine keeps them by itself",) if there else ()
 
 
 def ngram_tables(f: Fields) -> list[Module]:

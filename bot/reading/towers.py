@@ -11,6 +11,7 @@ from bot.reading.towers_other import gemma3n_towers, mllama_vision, picture_code
 from bot.reading.towers_pictures import (
     clip_vision,
     cohere_projector,
+    deepseek_vision,
     glm_next_vision,
     molmo_pooling,
     sam_and_clip,
@@ -151,6 +152,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "clip-vision": clip_vision,
     "cohere-projector": cohere_projector,
     "molmo-pooling": molmo_pooling,
+    "deepseek-vision": deepseek_vision,
     "glm-next-vision": glm_next_vision,
     "siglip-head": siglip_head,
     "sam-and-clip": sam_and_clip,

@@ -92,6 +92,28 @@ def molmo_pooling(f: Fields) -> Modules:
     ]
 
 
+def deepseek_vision(f: Fields) -> Modules:
+    """DeepSeek V4's tower: gated blocks, norms in float32, a merging projector, four vectors. Source: deepseek_v4/common/vision.py."""
+    v = Sizes(f, "vision_config")
+    depth = int(f.raw("vision_n_layers") or v("num_hidden_layers", default=0))
+    if not depth:
+        return []
+    hidden = int(f.raw("vision_dim") or v("hidden_size", default=1024))
+    heads, inner = (
+        int(f.raw("vision_n_heads") or v("num_attention_heads", default=16)),
+        int(f.raw("vision_inter_dim") or v("intermediate_size")),
+    )
+    patch, merge = int(f.raw("vision_patch_size") or v("patch_size")), int(f.raw("vision_downsample_ratio") or v("downsample_ratio"))
+    text = f.find("hidden")
+    return [
+        patches(3 * patch * patch, hidden),
+        *blocks(depth, hidden, heads, inner, gated=True, bias=False, norm=8),
+        vector(2 * hidden + 4 * text),
+        wide(hidden * merge * merge, Part(text)),
+        back(Part(text), text),
+    ]
+
+
 def glm_next_vision(f: Fields) -> Modules:
     """GLM 5.3 Flash's tower: gated blocks with head norms, a convolution that merges, a gated merger. Source: vllm/models/glm5next."""
     v = Sizes(f, "vision_config")

@@ -16,7 +16,7 @@ GENERAL = "any.toml"
 
 CACHES: Mapping[str, frozenset[str]] = {
     "heads": frozenset({"kv_heads", "key_dim", "value_dim", "window", "chunk", "cross", "tokens_per_entry"}),
-    "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment"}),
+    "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment", "stride"}),
     "ring": frozenset({"entries", "width"}),
     "mamba1": frozenset({"inner", "state", "kernel"}),
     "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
@@ -56,7 +56,8 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `list`, `letters`: a key whose items `map` to kinds. `every`: a field n; layer i is `nth` where i mod n = `at` (default n − 1),
     else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
     `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
-    `first`: the number that the file gives to the first layer. `shared`: a field n; the last n layers read the cache of earlier ones.
+    `among`: a key listing the layers that `list` is read for; the rest are `others`. `first`: the number that the file gives to the first
+    layer. `shared`: a field n; the last n layers read the cache of earlier ones.
     """
 
     all: str = ""
@@ -73,6 +74,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str = ""
     last: str = ""
     rest: str = ""
+    among: str = ""
     first: int = 0
     shared: str = ""
     when: dict[str, Any] = {}

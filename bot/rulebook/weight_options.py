@@ -63,7 +63,7 @@ OPTIONS: Mapping[str, str] = {
     "mamba_norms": "it has norms of dt, B and C",
     # drafts
     "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied, dealt, two, streams; norms beside its own, name }",
-    "dspark": "the same for layers that draft a whole block: projection = states",
+    "dspark": "the same for layers that draft a whole block: projection = states, few-states; experts: the key of their own number",
     "draft": "a model that only drafts: eagle, eagle3, dflash, dspark or medusa, and what that means for its ends",
     # adapters
     "adapters_on_tables": "embedding and output table take LoRA adapters: none, embedding or both",

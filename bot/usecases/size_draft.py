@@ -67,7 +67,7 @@ def read_draft(question: Mapping[str, Any], models: Models, target: ModelShape, 
         return None
     method, config = _method(told), told.get("config")
     if method in OWN and not isinstance(config, Mapping) and (method == "mtp" or not told.get("model")):
-        return _own_layers(method, question, told, models)
+        return _own_layers(method, question, told, models, target)
     tokens = _tokens(told, _drafted_block(config) if method == "dspark" and isinstance(config, Mapping) else None)
     if method in WITHOUT_MODEL:
         return Draft(method, tokens)
@@ -107,9 +107,9 @@ def _tokens(told: Mapping[str, Any], predicted: int | None) -> int:
     return tokens
 
 
-def _own_layers(method: str, question: Mapping[str, Any], told: Mapping[str, Any], models: Models) -> Draft:
+def _own_layers(method: str, question: Mapping[str, Any], told: Mapping[str, Any], models: Models, target: ModelShape) -> Draft:
     try:
-        layers = read_own_draft(question["config"], models, method)
+        layers = read_own_draft(question["config"], models, method, target)
     except (UnknownDraft, Missing, UnknownArchitecture) as error:
         return Draft(method, _tokens(told, None), unknown=str(error))
     if not layers:
@@ -119,7 +119,9 @@ def _own_layers(method: str, question: Mapping[str, Any], told: Mapping[str, Any
 
 def _drafted_block(config: Mapping[str, Any]) -> int | None:
     """Tokens of a block as a DSpark draft's config.json says them, where the command says none. Source: vllm/config/speculative.py."""
-    said = config.get("block_size") or config.get("dspark_block_size")
+    inner = config.get("text_config")
+    text = inner if isinstance(inner, Mapping) else config
+    said = text.get("block_size") or text.get("dspark_block_size")
     return said if isinstance(said, int) and not isinstance(said, bool) else None
 
 

@@ -77,11 +77,12 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     """The typed question. Raises Refused, or an error of reading that names what is missing."""
     for name in SWITCHES:
         flag(question, name, default=False)
-    grid, shape = _grid(question), _shape(rules, question)
+    grid = _grid(question)
+    gpu, total = _device(rules, question)
+    shape = _shape(rules, question, gpu.compute if gpu else "")
     draft = read_draft(question, rules.models, shape, grid.tp)
     if draft is not None:
         shape = replace(shape, draft_layers=draft.layers)
-    gpu, total = _device(rules, question)
     engine = _engine(rules, question, gpu, total)
     tokens, requests = batch(question, engine, model_length(question, shape))
     prefix = flag(question, "enable_prefix_caching", engine.rules.state_prefix_caching or not shape.recurrent)
@@ -112,11 +113,11 @@ def _grid(question: Mapping[str, Any]) -> Grid:
     return grid
 
 
-def _shape(rules: SizingRules, question: Mapping[str, Any]) -> ModelShape:
+def _shape(rules: SizingRules, question: Mapping[str, Any], compute: str) -> ModelShape:
     config = question.get("config")
     if not isinstance(config, Mapping):
         raise Refused("there is no config.json in the question; give `config`, a folder, or a model id")
-    return read_shape(config, rules.models, question.get("hf_quant_config"))
+    return read_shape(config, rules.models, question.get("hf_quant_config"), compute)
 
 
 def _engine(rules: SizingRules, question: Mapping[str, Any], gpu: GpuSpec | None, total: int | None) -> Engine:
