@@ -140,12 +140,12 @@ async def _at_work(settings: "Settings") -> None:
     from bot.rulebook.load import load_rulebook
     from bot.store.store import open_store
     from bot.usecases.desk import Desk
-    from bot.usecases.judging import Judges
+    from bot.usecases.judging import Judges, warm
     from bot.usecases.size_question import load_sizing
     from bot.web.listening import cannot_listen
     from bot.web.metrics import Meters
 
-    load_rulebook()  # a broken rulebook stops the start with its whole report
+    warm()  # now, since a broken rulebook stops the start with its whole report, and nobody waits for the event loop yet
     load_sizing()
     store = await open_store(settings.database)
     judges = Judges()

@@ -3,10 +3,12 @@
 import errno
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bot.domain.incident import Contribution
 from bot.reading.archive import opened
+from bot.reading.contributed import contributed
 from bot.reading.large import LARGE, telling_text
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode
@@ -34,7 +36,8 @@ def _of(name: str) -> list[Contribution]:
     try:
         if path.stat().st_size > LARGE and not _packed(path):
             text, cut = telling_text(path)
-            return [_contribution(text, path.name, cut)]
+            text, hidden = redact(text)
+            return [Contribution("file", text, name=path.name, redactions=hidden, truncated=cut)]
         inside = opened(path.name, path.read_bytes())
         if inside.left_out:
             print(f"oombot: {inside.left_out}", file=sys.stderr)
@@ -65,9 +68,5 @@ def _text(data: bytes, name: str, cut: bool = False) -> Contribution:
         raise Unusable(f"{name}: {error}") from None
     if not text.strip():
         raise Unusable(f"{name} is empty. Paste the log from the first line about memory to the last error.")
-    return _contribution(text, name, cut)
-
-
-def _contribution(text: str, name: str, cut: bool) -> Contribution:
-    text, hidden = redact(text)
-    return Contribution("file" if name != "standard input" else "paste", text, name=name, redactions=hidden, truncated=cut)
+    found = contributed("file" if name != "standard input" else "paste", name, text)
+    return replace(found, truncated=True) if cut else found

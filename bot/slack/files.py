@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -28,11 +30,11 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file's bytes as Slack holds them."""
+    """A file as Slack holds it: bytes in a temporary file that has no name on disk and goes when it is closed."""
 
     id: str
     name: str
-    data: bytes
+    body: IO[bytes]
 
 
 class Files:
@@ -57,15 +59,16 @@ class Files:
         async with self._slots:
             try:
                 async with asyncio.timeout(MOST_SECONDS):
-                    data = await self._patiently(who, url, name)
+                    body = await self._patiently(who, url, name)
             except TimeoutError:
                 raise RefusedError(
                     f"{name} took longer than {MOST_SECONDS:.0f} seconds to download. Send the lines around the first error instead."
                 ) from None
-        size = info.get("size")
-        if isinstance(size, int) and size and len(data) != size:
-            raise RefusedError(f"{name} arrived with {len(data):,} bytes where Slack says {size:,}. Upload it again.")
-        return Fetched(file, name, data)
+        size, taken = info.get("size"), body.tell()
+        if isinstance(size, int) and size and taken != size:
+            body.close()
+            raise RefusedError(f"{name} arrived with {taken:,} bytes where Slack says {size:,}. Upload it again.")
+        return Fetched(file, name, body)
 
     def _check(self, info: Mapping[str, Any], name: str) -> None:
         if info.get("mode") in ("external", "remote") or info.get("is_external") or info.get("external_type"):
@@ -79,7 +82,7 @@ class Files:
                 "server to the first error, or the file as .gz."
             )
 
-    async def _patiently(self, who: Identity, url: str, name: str) -> bytes:
+    async def _patiently(self, who: Identity, url: str, name: str) -> IO[bytes]:
         for attempt in range(TRIES):
             try:
                 return await self._get(who, url, name)
@@ -88,7 +91,7 @@ class Files:
                 await asyncio.sleep(0.3 * 2**attempt)
         raise RefusedError(f"{name} could not be downloaded from Slack. Upload it again in a moment.")
 
-    async def _get(self, who: Identity, url: str, name: str) -> bytes:
+    async def _get(self, who: Identity, url: str, name: str) -> IO[bytes]:
         session = self._installs.session
         assert session is not None, "the door has been started"
         for _ in range(HOPS + 1):
@@ -110,26 +113,35 @@ class Files:
                 return await self._body(answer, name)
         raise RefusedError(f"{name} was redirected more than {HOPS} times. Upload it again.")
 
-    async def _body(self, answer: aiohttp.ClientResponse, name: str) -> bytes:
-        parts: list[bytes] = []
-        taken = 0
-        async for part in answer.content.iter_chunked(65_536):
-            taken += len(part)
-            if taken > self._most:
+    async def _body(self, answer: aiohttp.ClientResponse, name: str) -> IO[bytes]:
+        body = _nameless()
+        try:
+            async for part in answer.content.iter_chunked(65_536):
+                body.write(part)
+                if body.tell() > self._most:
+                    raise RefusedError(
+                        f"{name} is larger than {self._most // 2**20} MiB. Send the part from the start of the server to the first error."
+                    )
+            if answer.content_type == "text/html" and _is_page(body) and not name.endswith((".html", ".htm")):
                 raise RefusedError(
-                    f"{name} is larger than {self._most // 2**20} MiB. Send the part from the start of the server to the first error."
+                    f"Slack answered with a web page instead of {name}: the app may lack files:read. "
+                    "Reinstall it, then upload the file again."
                 )
-            parts.append(part)
-        data = b"".join(parts)
-        if (
-            answer.content_type == "text/html"
-            and data.lstrip()[:200].lower().startswith((b"<!doctype html", b"<html"))
-            and not name.endswith((".html", ".htm"))
-        ):
-            raise RefusedError(
-                f"Slack answered with a web page instead of {name}: the app may lack files:read. Reinstall it, then upload the file again."
-            )
-        return data
+        except BaseException:
+            body.close()
+            raise
+        return body
+
+
+def _nameless() -> IO[bytes]:
+    return tempfile.TemporaryFile()
+
+
+def _is_page(body: IO[bytes]) -> bool:
+    body.seek(0)
+    head = body.read(4096).lstrip()[:200].lower()
+    body.seek(0, os.SEEK_END)
+    return head.startswith((b"<!doctype html", b"<html"))
 
 
 def _no_info(error: str) -> str:

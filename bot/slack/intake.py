@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from bot.domain.incident import Contribution
 from bot.reading.archive import opened
+from bot.reading.contributed import contributed
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode
-from bot.slack.files import Files, RefusedError
+from bot.slack.files import Fetched, Files, RefusedError
 from bot.slack.installs import Identity
+from bot.usecases.judging import shared
 
 MOST_UNPACKED = 100 * 2**20
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -45,7 +47,8 @@ class Intake:
         for file in (body.get("files") or ())[:10]:
             try:
                 fetched = await self._files.fetch(who, file["id"])
-                parts, left_out = await self._aside(partial(read_file, fetched.name, fetched.data))
+                with fetched.body:
+                    parts, left_out = await self._aside(_reading(fetched))
             except RefusedError as refused:
                 refusals.append(str(refused))
                 continue
@@ -53,8 +56,8 @@ class Intake:
                 refusals.append(f"{file['name'] or 'The file'}: {refused}.")
                 continue
             refusals += [left_out] if left_out else []
-            own = {**base, "message": body.get("ts") or file["id"], "truncated": bool(left_out)}
-            found += [Contribution("file", content, name=name, redactions=hidden, **own) for name, content, hidden in parts]
+            own = {**base, "message": body.get("ts") or file["id"]}
+            found += [replace(part, truncated=part.truncated or bool(left_out), **own) for part in parts]
         return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found))
 
     def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:
@@ -63,18 +66,29 @@ class Intake:
         return tuple(Contribution("answer", answer, redactions=body.get("hidden", 0), **base) for answer in said)
 
 
-def read_file(name: str, data: bytes) -> tuple[list[tuple[str, str, int]], str | None]:
-    """(name, redacted text, secrets hidden) of a log, or of each in an archive; a sentence where something was left out.
+def _reading(fetched: Fetched) -> Callable[[], Any]:
+    """The reading of a file: by its path, so that another process need not be sent its bytes."""
+    path = shared(fetched.body)
+    if path is not None:
+        return partial(_read_at, fetched.name, path)
+    fetched.body.seek(0)
+    return partial(read_file, fetched.name, fetched.body.read())
 
-    Runs in a worker: takes and gives plain values.
-    """
+
+def _read_at(name: str, path: str) -> tuple[list[Contribution], str | None]:
+    with open(path, "rb") as body:
+        return read_file(name, body.read())
+
+
+def read_file(name: str, data: bytes) -> tuple[list[Contribution], str | None]:
+    """A log, or each in an archive; a sentence where something was left out. Runs in a worker: takes and gives plain values."""
     found = []
     inside = opened(name, data, MOST_UNPACKED)
     for part, content in inside.parts:
         text = decode(content)
         if not text.strip():
             raise NotText("it is empty" if not data else "it holds no text")
-        found.append((redact(part)[0], *redact(text)))
+        found.append(contributed("file", part, text))
     return found, inside.left_out and redact(inside.left_out)[0]
 
 

@@ -1,7 +1,6 @@
 """A submitted form -> contributions: decoded, secrets hidden, and a sentence for what is no text."""
 
 import asyncio
-import os
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -9,13 +8,15 @@ from typing import IO, Literal
 
 from bot.domain.incident import Contribution
 from bot.reading.archive import opened
-from bot.reading.large import LARGE, condensed
+from bot.reading.contributed import contributed
+from bot.reading.large import LARGE
 from bot.reading.read import LONG_ANSWER
 from bot.reading.redact import redact
-from bot.reading.text import NotText, decode, split_lines
+from bot.reading.text import NotText, decode
+from bot.usecases.judging import shared
 from bot.usecases.reply import Unusable
 from bot.web.door import Aside
-from bot.web.forms import Form, Upload
+from bot.web.forms import Form
 
 UNKNOWN = "unknown"
 WORDS = ("failing_rank", "rank", "workload", "outcome")
@@ -27,12 +28,13 @@ EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is e
 async def contributions_of(form: Form, author: str | None, at: datetime, aside: Aside | None = None) -> tuple[list[Contribution], str]:
     """Every paste and file of a form, in order, and what of them was left out and why. Unusable when there is nothing in them, or no text.
 
-    Large ones are read `aside`, in another process, so that the page keeps answering; without one, in a thread.
+    Files, which may be packed, and large pastes are read `aside`, in another process, so that the page keeps answering; without one, in
+    a thread.
     """
     kept: list[Contribution] = []
     left_out: list[str] = []
     for upload in form.uploads:
-        path = _shared(upload) if aside and upload.size > LARGE else None
+        path = shared(upload.body) if aside and (upload.name is not None or upload.size > LARGE) else None
         if aside and path:
             found, says = await aside(partial(_at, path, upload.name))
         else:
@@ -42,13 +44,6 @@ async def contributions_of(form: Form, author: str | None, at: datetime, aside: 
     if not kept:
         raise Unusable(EMPTY)
     return [replace(one, author=author, at=at) for one in kept], " ".join(left_out)
-
-
-def _shared(upload: Upload) -> str | None:
-    """How another process of ours opens a file that has no name; only Linux has such a way."""
-    path = f"/proc/{os.getpid()}/fd/{upload.body.fileno()}"
-    upload.body.flush()
-    return path if os.path.exists(path) else None
 
 
 def _at(path: str, name: str | None) -> tuple[list[Contribution], str | None]:
@@ -75,16 +70,8 @@ def _of(body: IO[bytes], name: str | None) -> tuple[list[Contribution], str | No
 
 
 def _evidence(kind: Literal["paste", "file"], name: str | None, text: str) -> list[Contribution]:
-    """One contribution, or none where there is only space. A very large text is cut to its telling lines before anything else."""
-    if not text.strip():
-        return []
-    cut = False
-    if len(text) > LARGE:
-        lines = split_lines(text)
-        del text
-        text, cut = condensed(lines)
-    hidden, redactions = redact(text)
-    return [Contribution(kind, hidden, name=name and redact(name)[0], redactions=redactions, truncated=cut)]
+    """One contribution, or none where there is only space."""
+    return [contributed(kind, name, text)] if text.strip() else []
 
 
 def answer(question: str, value: str, author: str | None, at: datetime) -> Contribution:

@@ -1,9 +1,13 @@
-"""Reading speed: a large serving log held against grep over the same file, and a long paste in a warm process."""
+"""Reading speed: a large serving log held against grep, a long paste in a warm process, and how long the event loop stands still."""
 
+import asyncio
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Awaitable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,9 @@ import pytest
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
+from bot.usecases.judging import Judges
+from bot.web.forms import Form, Upload
+from bot.web.intake import contributions_of
 
 pytestmark = pytest.mark.bench
 
@@ -72,3 +79,29 @@ def test_a_long_paste_in_a_warm_process() -> None:
         judge(book, [Contribution("paste", text)])
         best = min(best, time.process_time() - begun)
     print(f"{len(text):,} characters, {text.count(chr(10)):,} lines: {best * 1000:.0f} ms of processor time")
+
+
+async def stands_still(work: Awaitable[object]) -> float:
+    """The longest that the event loop was held while this was done, in seconds."""
+    task, longest = asyncio.ensure_future(work), 0.0
+    while not task.done():
+        begun = time.perf_counter()
+        await asyncio.sleep(0.001)
+        longest = max(longest, time.perf_counter() - begun - 0.001)
+    await task
+    return longest
+
+
+async def test_the_event_loop_while_20_megabytes_are_read(tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    serving_log(log, 20 * 10**6)
+    judges = Judges(1)
+    await judges.run(load_rulebook)
+    with tempfile.TemporaryFile() as body:
+        form = Form(uploads=[Upload("serve.log", body, body.write(log.read_bytes()))])
+        now = datetime.now(UTC)
+        reading = await stands_still(contributions_of(form, None, now, judges.run))
+        given, _ = await contributions_of(form, None, now, judges.run)
+        judging = await stands_still(judges.judge(given, ()))
+    judges.close()
+    print(f"20 MB: the loop was held for {reading * 1000:.0f} ms while it was read and for {judging * 1000:.0f} ms while it was judged")
