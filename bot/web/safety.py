@@ -19,7 +19,9 @@ HEADERS = {
 
 
 async def harden(request: web.Request, response: web.StreamResponse) -> None:
-    """Sets them on every answer, and keeps evidence out of shared caches."""
+    """Sets them on every answer, keeps evidence out of every cache, and lets browsers keep what carries its version in its address."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers.setdefault("Cache-Control", "no-cache" if request.path.startswith("/static/") else "no-store")
+    ours = request.path.startswith("/static/") and response.status in (200, 304)
+    kept = "max-age=31536000, immutable" if "v" in request.query else "no-cache"
+    response.headers.setdefault("Cache-Control", kept if ours else "no-store")

@@ -2,6 +2,7 @@
 
 import secrets
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,16 @@ def environment() -> jinja2.Environment:
     env.filters["drawing"] = drawing
     env.filters["what_worked"] = what_worked
     env.globals["phrases"] = phrases
+    env.globals["static"] = _static
     for name in env.list_templates():
         env.get_template(name)
     return env
+
+
+@cache
+def _static(name: str) -> str:
+    """Where a file of ours is asked for: under another address when it is another file, so that browsers may keep it."""
+    return f"/static/{name}?v={sha256((HERE / 'static' / name).read_bytes()).hexdigest()[:12]}"
 
 
 def visitor_of(request: web.Request) -> str:

@@ -239,3 +239,17 @@ async def test_the_review_says_what_costs_most_and_what_works(browser: Browser, 
     assert "stop the other process" in text
     assert "2 hours" in text
     assert 'href="/history?rule=torch.oom&amp;outcome=wrong"' in text
+
+
+async def test_a_browser_keeps_our_own_files_until_they_are_others_and_nothing_else(browser: Browser) -> None:
+    page = await browser.text("/history")
+    (style,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', page)
+    assert re.fullmatch(r"/static/page\.css\?v=[0-9a-f]{12}", style)
+    for where, kept in (
+        (style, "max-age=31536000, immutable"),
+        ("/static/page.css", "no-cache"),
+        ("/static/none.css?v=1", "no-store"),
+        ("/history", "no-store"),
+    ):
+        async with browser.get(where) as answer:
+            assert answer.headers["Cache-Control"] == kept, where
