@@ -175,6 +175,12 @@ def test_a_lone_kill_asks_what_the_kernel_says_and_a_proven_one_does_not() -> No
     assert proven["questions"] == []
 
 
+def test_a_kill_that_is_only_told_of_asks_what_the_kernel_says() -> None:
+    document = judged("vLLM 0.11.0 on one L40S: the process gets killed while it loads a 32B model")
+    assert document["phase"] == "unknown"
+    assert "dmesg" in document["questions"][0]["how"]
+
+
 def test_a_killed_pod_is_asked_for_its_last_state() -> None:
     document = judged(
         "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - args: [serve, m]\n    image: vllm/vllm-openai:v0.11.0\n---\nKilled"
