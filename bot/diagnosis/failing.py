@@ -53,6 +53,8 @@ _WORKER_FILES = (
     "worker/cache_engine.py",
     "cpu_worker.py",
 )
+_HEADING = re.compile(r"#{1,6} |\[[A-Za-z]{2,12}\]:? ")
+"""A title or a heading tells of an error that stands further down."""
 _ONE_PROCESS = re.compile(r"(?<![a-z_])(?:uniproc_executor|gpu_executor)\.py")
 """The executors that run the one worker in their own process."""
 
@@ -89,6 +91,8 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
     if "nccl" in fact.kinds or fact.id in ("host.exit-9", "torch.allocator-warning"):
         return 2
     if fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text):
+        return 1
+    if "memory-error" in fact.kinds and _HEADING.match(fact.text):
         return 1
     return 0
 

@@ -152,13 +152,13 @@ def _search(pattern: str, text: str) -> "regex.Match[str] | None":
 
 
 def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
-    """The line as it stands, then joined with what follows: as a hard wrap, as flowing text, and as either."""
+    """The line as it stands, then joined with what follows: hard wrap, flowing text, or either. Prose never runs on into a log."""
     yield line.text
     prose = "prose" in rule.kinds
     spans = max(rule.spans, 1)
     tail: list[str] = []
     for nxt in following[:spans]:
-        if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip():
+        if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip() or (prose and nxt.level is not None):
             break
         tail.append(nxt.text)
     if tail:

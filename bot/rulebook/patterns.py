@@ -15,7 +15,7 @@ PIECES = {
   |fail(?:s|ed|ing)?\b|dies\b|died\b)
   (?:\ ?\((?:OOM|out\ of\ memory)\))?(?:\ (?:CUDA\ )?(?:errors?|issues?|problems?|exceptions?|crash(?:es)?))?)""",
     "OOM": r"""(?i:(?<![A-Za-z0-9_-])OOM(?:s|ed|ing|'s|'ed|'d)?(?![A-Za-z0-9_])|out[\ -]of[\ -](?:(?:GPU|CUDA|device)\ )?memory|OutOfMemory
-  |(?:runs?|ran|running)\ out\ of\ (?:the\ )?(?:GPU|CUDA|VRAM|video|device)|显存(?:不足|溢出|爆)|爆显存)""",
+  |(?:runs?|ran|running)\ out\ of\ (?:the\ )?(?:GPU|CUDA|VRAM|video|device)|显存(?:不足|不够|溢出|爆)|爆显存)""",
     "GAP": r"""(?i:(?:(?!\b(?:fine|ok|okay|success\w*|finish\w*|complet\w*|after|but|then|until|without|works?|before|not|once)\b)
   (?:[^.;!?。；]|\.(?=\S))){0,60}?)""",
     "WHILE": r"(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b)",

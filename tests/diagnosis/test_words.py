@@ -13,6 +13,10 @@ SAID = {
         "CUDA out of memory with vllm on a small card",
         "vLLM keeps giving me out of memory whatever I set",
         "loading the model works, then vllm runs out of memory",
+        "I want to serve 300 users and vllm OOMs with this config",
+        "vLLM OOM with concurrent instances on one card",
+        "vLLM works for small models, OOM on large ones",
+        "OOM in vLLM although the model was loaded on two cards",
     ],
     "weight_loading": [
         "It runs out of GPU memory before the weights are even fully loaded, shard 31/37. (vllm)",
@@ -21,26 +25,36 @@ SAID = {
         "When converting the weights to fp8 vLLM needs twice the memory and OOMs.",
         "vllm 加载权重的时候显存爆了",
         "We get OOM before any cache stands, right when shard 5/9 is being read. vLLM 0.12.",
+        "CUDA OOM in vLLM while the weights are being loaded on 4 cards",
     ],
     "profiling": [
         "determine_available_memory raises torch.OutOfMemoryError on the last card (vllm 0.12)",
         "OOM happens in the dummy run, before the KV cache is created (vllm 0.13).",
         "vLLM goes OOM if I raise batched tokens to 40k",
+        "vLLM OOMs while it profiles peak memory",
     ],
     "kv_cache_sizing": [
         "vllm refuses to start because 16.0 GiB KV cache is needed but only 9.1 GiB is available",
         "available KV cache memory is negative after upgrading vllm",
         "no memory left for KV cache blocks after the weights (vllm 0.9)",
         "vllm 启动报错 KV cache 不足",
+        "vllm: no room for the KV cache on a 12 GB card",
+        "vLLM says max model len is larger than what fits in the KV cache",
     ],
-    "kv_cache_allocation": ["CUDA out of memory when the KV cache is allocated (vllm 0.15, 2 engines on one GPU)"],
+    "kv_cache_allocation": [
+        "CUDA out of memory when the KV cache is allocated (vllm 0.15, 2 engines on one GPU)",
+        "vllm fails to allocate KV cache: CUDA out of memory, a neighbour had started",
+    ],
     "graph_capture": [
         "With enforce_eager=True it starts fine, without it I get CUDA OOM. vllm 0.10.2",
         "capture_model -> torch.OutOfMemoryError on the last worker (vLLM 0.18)",
+        "vllm 捕获 CUDA graph 阶段 OOM",
+        "vLLM starts fine, but OOM when capturing graphs",
     ],
     "warmup": [
         "vLLM OOM in kernel_warmup after the upgrade",
         "Capture finishes, then OOM in the warm-up with dummy requests. vLLM 0.10",
+        "vLLM OOM while warming up the sampler",
     ],
     "serving": [
         "Server starts fine, but when I send 50 concurrent requests it dies with torch.OutOfMemoryError (vllm)",
@@ -49,12 +63,24 @@ SAID = {
         "CUDA OOM mid-generation with drafts (vllm 0.12)",
         "The first long request kills vLLM with CUDA out of memory, short ones are fine",
         "vllm 服务跑了一天之后 OOM 崩溃",
+        "vLLM OOM in our soak test",
+        "the first few prompts worked, then vLLM went OOM",
+        "vLLM is stable for short prompts, OOM on long ones",
+        "our vllm loads fine, but OOM when chatting",
+        "Prompts over 70k tokens crash vLLM 0.11 with OOM",
+        "vllm ran for two hours, then torch.OutOfMemoryError",
+        "vllm 压测时 OOM",
+        "When three people chat at once vLLM dies with CUDA out of memory",
     ],
-    "startup_check": ["vllm refuses to start: free memory on device is less than desired gpu memory utilization"],
+    "startup_check": [
+        "vllm refuses to start: free memory on device is less than desired gpu memory utilization",
+        "vllm: the free memory is less than the desired utilization, another container holds the card",
+    ],
     "wake_up": [
         "rollout 唤醒 vllm 时 OOM",
         "calling llm.wake_up(tags=['kv_cache']) raises torch.OutOfMemoryError",
         "When vLLM wakes from sleep mode it OOMs because another model was loaded meanwhile",
+        "waking vllm up after sleep(level=2) fails with CUDA out of memory",
     ],
     "host_memory": [
         "The container exits with code 137 during model load (vllm)",
@@ -69,3 +95,27 @@ def test_a_sentence_names_its_phase_at_most_as_likely(phase: str, said: str) -> 
     document = judge(BOOK, [Contribution("paste", said)])
     assert document["phase"] == phase
     assert document["verdict"] == ("open" if phase == "unknown" else "likely")
+
+
+def test_a_title_does_not_run_on_into_the_log_below() -> None:
+    text = (
+        "[Bug]: OOM when using the new engine, vllm\n"
+        "INFO 04-02 10:00:01 [kv_cache_utils.py:634] Maximum concurrency for 32,768 tokens per request: 2.10x\n"
+    )
+    assert judge(BOOK, [Contribution("paste", text)])["phase"] != "serving"
+
+
+def test_a_heading_that_quotes_the_error_is_not_the_first_error() -> None:
+    text = "## vllm stops: `No available memory for the cache blocks`\n\nThis is what it prints:\n\nValueError: No available memory for the cache blocks.\n"
+    assert judge(BOOK, [Contribution("paste", text)])["first_error"]["line"] == 5
+
+
+def test_the_workers_own_call_of_the_sampler_is_warm_up_though_the_head_is_cut() -> None:
+    text = (
+        "(Worker pid=77) ERROR 11-02 09:00:00 [multiproc_executor.py:671]     self.model_runner._dummy_sampler_run(\n"
+        '(Worker pid=77) ERROR 11-02 09:00:00 [multiproc_executor.py:671]   File "/opt/v/vllm/v1/worker/gpu_model_runner.py", line 3221, in _dummy_sampler_run\n'
+        "(Worker pid=77) ERROR 11-02 09:00:00 [multiproc_executor.py:671]     raise RuntimeError(\n"
+        "(Worker pid=77) ERROR 11-02 09:00:00 [multiproc_executor.py:671] RuntimeError: CUDA out of\n"
+    )
+    document = judge(BOOK, [Contribution("paste", text)])
+    assert (document["phase"], document["first_error"]["line"]) == ("warmup", 4)
