@@ -221,6 +221,14 @@ class Outbox:
             return False
         return True
 
+    async def tell(self, who: Identity, user: str, text: str, *, about: str) -> None:
+        """A direct message, once `about` one arrival. A refusal is logged: there is no other way left to this person."""
+        try:
+            direct = (await self.call(who, "conversations.open", users=user))["channel"]["id"]
+            await self.whisper(who, Place(direct, None), user, text, about=about)
+        except (SlackApiError, UnsureError) as refused:
+            log.warning("a direct message: %s", refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
+
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""
         try:

@@ -180,8 +180,7 @@ class Workers:
             elif who is not None and body.get("channel") and body.get("user"):
                 place = Place(body["channel"], body.get("thread_ts") or body.get("ts"))
                 if not await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key):
-                    direct = (await self._room.outbox.call(who, "conversations.open", users=body["user"]))["channel"]["id"]
                     said = f"In a channel where I may not write: {said}"
-                    await self._room.outbox.whisper(who, Place(direct, None), body["user"], said, about=arrival.key)
+                    await self._room.outbox.tell(who, body["user"], said, about=arrival.key)
         except Exception as failed:
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

@@ -223,3 +223,93 @@ async def test_a_removed_app_erases_the_workspace_in_whichever_order_slack_says_
         incident = await world.store.load(world.team.id, "D-0001")
         assert incident is not None
         assert [c.text for c in incident.contributions] == [None]
+
+
+@pytest.mark.parametrize("way", ["slash", "shortcut", "home", "change inputs"])
+async def test_a_form_that_cannot_be_opened_in_time_is_said(world: World, way: str) -> None:
+    async with world.bot():
+        direct = world.slack.direct(world.team, world.ann.id)
+        if way == "home":
+            await world.ann.open_home()
+            await world.until(lambda: world.team.homes.get(world.ann.id))
+        if way == "change inputs":
+            await world.ann.slash(world.channel, "size llama-70b-fp8 gpu=H100")
+            await world.until(lambda: world.ann.sees(world.channel))
+        world.slack.fault("views.open", "error", value="expired_trigger_id")
+        if way == "slash":
+            ack = await world.ann.slash(world.channel, "size")
+        elif way == "shortcut":
+            ack = await world.ann.global_shortcut()
+        elif way == "home":
+            ack = await world.ann.click_home("home_size")
+        else:
+            ack = await world.ann.click(world.channel, world.ann.sees(world.channel)[-1], "change_inputs")
+        assert ack.status == 200
+        told = lambda: [*world.answers(direct), *world.ann.sees(world.channel)]  # noqa: E731
+        await world.until(lambda: any("could not be opened" in words(one) for one in told()))
+
+
+async def test_home_comes_plainly_where_a_table_is_refused(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        world.slack.fault("views.publish", "error", value="invalid_blocks")
+        await world.ann.open_home()
+        home = await world.until(lambda: world.team.homes.get(world.ann.id))
+        assert "table" not in {block["type"] for block in home["blocks"]}
+        assert "D-0001" in str(home)
+
+
+async def test_the_messages_tab_is_no_home(world: World) -> None:
+    async with world.bot():
+        event = {"type": "app_home_opened", "user": world.ann.id, "channel": "D1", "tab": "messages", "event_ts": "1.1"}
+        assert (await world.slack.emit(world.team, event)).status == 200
+        await world.quiet()
+        assert world.team.homes == {}
+
+
+async def test_without_the_scope_for_files_the_evidence_is_told(world: World) -> None:
+    world.team.scopes -= {"files:write"}
+    world.expected_refusals = {"missing_scope"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.ann.click(world.channel, answer, "evidence")
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "lacks files:write" in words(shown[-1])
+        await world.quiet()
+
+
+async def test_a_file_of_which_the_event_holds_a_stub_only_is_read(world: World) -> None:
+    async with world.bot():
+        file = world.ann.file("server.log", CRASH.encode())
+        stub = {"id": file.id, "created": 0, "mode": "file_access", "file_access": "check_file_info"}
+        ts = await world.ann.say(world.channel, f"<@{world.team.bot_user}>", subtype="file_share")
+        message = world.channel.message(ts)
+        assert message is not None
+        await world.quiet()
+        event = {**message, "ts": world.slack.clock.ts(), "files": [stub], "channel": world.channel.id, "channel_type": "channel"}
+        world.channel.messages.append(event)
+        await world.slack.emit(world.team, event | {"event_ts": event["ts"]})
+        answer = await world.answer(world.channel, event["ts"])
+        assert "Rank 3 of 4" in words(answer)
+
+
+async def test_a_snippet_that_its_author_edits_is_read_again(world: World) -> None:
+    async with world.bot():
+        file = world.ann.file("server.log", NO_RANK.encode(), mode="snippet")
+        ts = await world.ann.mention(world.channel, "please", files=[file])
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        message = world.channel.message(ts)
+        assert message is not None
+        before = {**message, "files": [dict(message["files"][0])]}
+        file.data = CRASH.encode()
+        message["files"] = [{**world.slack.file_body(file), "edit_timestamp": 1_796_000_000}]
+        task = world.slack.emit_edit(world.team, world.channel, before, message)
+        assert task is not None
+        await task
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1

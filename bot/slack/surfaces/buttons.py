@@ -50,8 +50,9 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
     try:
         await room.outbox.call(job.who, "views.open", sure=True, trigger_id=body["trigger_id"], view=view)
     except (SlackApiError, UnsureError):
-        if body.get("response_url"):
-            await room.outbox.respond(body["response_url"], "The form could not be opened. Click again.")
+        said = "The form could not be opened. Click again."
+        if not body.get("response_url") or not await room.outbox.respond(body["response_url"], said):
+            await room.outbox.tell(job.who, body["user"], said, about=job.arrival.key)
     return None
 
 

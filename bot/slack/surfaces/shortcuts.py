@@ -30,7 +30,11 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
     try:
         opened = await room.outbox.call(job.who, "views.open", sure=True, trigger_id=trigger, view=view)
     except (SlackApiError, UnsureError):
-        return None if job.arrival.kind == "shortcut" else {}
+        if job.arrival.kind == "message_shortcut":
+            return {}
+        said = "The form could not be opened. Use the shortcut again, or send me the log here."
+        await room.outbox.tell(job.who, job.body["user"], said, about=job.arrival.key)
+        return None
     return None if job.arrival.kind == "shortcut" else {"view_id": opened["view"]["id"]}
 
 
