@@ -7,6 +7,13 @@ from tempfile import mkstemp
 
 def sentence(error: Exception) -> tuple[str, int]:
     """(what is wrong and what to do, exit status). 2: the input or question; 1: the installation or the world."""
+    from bot.reading.text import harmless
+
+    said, status = _said(error)
+    return harmless(said), status
+
+
+def _said(error: Exception) -> tuple[str, int]:
     from bot.rulebook.load import RulebookError
     from bot.store.errors import StoreError
     from bot.usecases.reply import Unusable

@@ -11,7 +11,9 @@ _UNITS = {
     "kb": KB, "mb": MB, "gb": GB, "tb": TB,
     "k": KIB, "m": MIB, "g": GIB, "t": TIB, "ki": KIB, "mi": MIB, "gi": GIB, "ti": TIB,
 }  # fmt: skip
-_SIZE = re.compile(r"\s*([-+\u2212]?[\d,]*\.?\d+)\s*([A-Za-z]*)\s*$")
+_SIZE = re.compile(r"\s*([-+\u2212]?[\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([A-Za-z]*)\s*$", re.IGNORECASE)
+LARGEST = 2**63 - 1
+"""What a database column holds; no machine has so many bytes, and no engine so many tokens."""
 
 
 def parse_size(text: str) -> int:
@@ -20,8 +22,10 @@ def parse_size(text: str) -> int:
     unit = "" if match is None else match[2].lower() or "b"
     if match is None or unit not in _UNITS:
         raise ValueError(f"not a size: {text!r} (write it as 64.00 MiB, 80 GB or a number of bytes)")
-    number = float(match[1].replace(",", "").replace("\u2212", "-"))
-    return round(number * _UNITS[unit])
+    number = float(match[1].replace(",", "").replace("\u2212", "-")) * _UNITS[unit]
+    if not abs(number) <= LARGEST:
+        raise ValueError(f"not a size: {text[:40]!r} is more bytes than there are")
+    return round(number)
 
 
 def gib(count: int | float) -> str:

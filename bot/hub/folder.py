@@ -1,10 +1,10 @@
 """A folder with a model's files, a snapshot in the hub's cache included, read without its weights."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.domain.foreign import foreign_json
 from bot.domain.tensors import Checkpoint, StoredTensor
 from bot.hub.error import HubError
 from bot.hub.headers import read_header
@@ -48,8 +48,8 @@ def read_json(path: Path, name: str) -> Mapping[str, Any]:
     if path.stat().st_size > LARGEST:
         raise HubError(f"{path.name} of {name} is larger than {LARGEST // 1_000_000} MB; that is no model's config")
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        table = foreign_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise HubError(f"{path.name} of {name} is not JSON ({error}); fetch it again or paste the right file") from error
     if not isinstance(table, dict):
         raise HubError(f"{path.name} of {name} is not a JSON object; give the model's own {path.name}")

@@ -1,11 +1,11 @@
 """Headers of safetensors files: names, types and sizes of tensors, never a tensor."""
 
-import json
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from bot.domain.foreign import foreign_json
 from bot.domain.tensors import StoredTensor
 from bot.hub.error import HubError
 
@@ -21,7 +21,7 @@ def read_header(path: Path) -> Mapping[str, StoredTensor]:
             raise HubError(f"{path.name} is no safetensors file: its header would be {size} bytes long; fetch it again")
         text = file.read(size)
     try:
-        return parse_header(json.loads(text))
+        return parse_header(foreign_json(text))
     except (ValueError, KeyError, TypeError) as error:
         raise HubError(f"{path.name} has a broken safetensors header; fetch it again") from error
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bot.reading.text import NotText, decode
+from bot.reading.text import NotText, decode, harmless
 
 MOST_BYTES = 256 * 2**20
 MOST_FILES = 50
@@ -42,7 +42,7 @@ def opened(name: str, data: bytes, most: int = MOST_BYTES) -> Unpacked:
     A gzip file that was cut short gives what it holds, and says so. Pictures and other files without text are left out.
     Of very many logs those that hold an error come before the others.
     """
-    says = None
+    says, name = None, harmless(name)
     if data.startswith(_GZIP):
         given = name
         (data, whole), name = _gunzipped(data, most, most), name.removesuffix(".gz").removesuffix(".tgz")
@@ -84,7 +84,7 @@ def _texts(kind: str, members: Callable[[bytes, int], Members], data: bytes, mos
                 content, _ = _gunzipped(content, left, most)
             left = _rest(left, content, most)
             if _is_text(content):
-                found.append((inner, content))
+                found.append((harmless(inner), content))
     except (tarfile.TarError, RuntimeError, zlib.error, zipfile.BadZipFile, UnicodeError, NotImplementedError, OSError, EOFError) as error:
         says = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise NotText(f"the {kind} file cannot be read ({says}); pack it again without a password, or send the text") from None

@@ -1,6 +1,5 @@
 """What the lines say: every message that the rulebook knows, and every traceback frame."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -136,9 +135,7 @@ def _captured(rule: FactRule, patterns: Sequence[str], line: LogLine, following:
         match = next((m for pattern in patterns if (m := _search(pattern, text)) is not None and m.start() <= len(line.text)), None)
         if match is None:  # also what begins in the next line: it is that line's
             continue
-        fields = _parsed(rule, groups(match), text)
-        if fields is None:
-            continue
+        fields = _parsed(rule, groups(match))
         if best is None or len(fields) > len(best):
             best = fields
         if not rule.spans or len(best) == len(rule.fields):
@@ -168,15 +165,14 @@ def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> It
         yield line.text + "".join(tail)
 
 
-def _parsed(rule: FactRule, captured: dict[str, str], text: str) -> dict[str, Any] | None:
+def _parsed(rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:
+    """What was captured, as values. A figure that cannot be one is left out: what the line says stays said."""
     fields: dict[str, Any] = {}
     for name, value in captured.items():
         try:
             parsed = parse(rule.fields.get(name, "text"), value)
-        except (ValueError, OverflowError):
-            return None
-        if isinstance(parsed, float) and not math.isfinite(parsed):
-            return None
+        except ValueError:
+            continue
         whole = name.partition("__")[0]  # kv_cache_bytes__1, kv_cache_bytes__2: parts of one figure
         fields[whole] = parsed if whole == name or whole not in fields else fields[whole] + parsed
     return fields

@@ -3,11 +3,25 @@
 from collections.abc import Callable
 from typing import Any
 
-from bot.domain.size import GB, GIB, MB, MIB, parse_size
+from bot.domain.size import GB, GIB, LARGEST, MB, MIB, parse_size
 
 
 def _number(text: str) -> float:
-    return float(text.replace(",", "").replace("\u2212", "-"))
+    number = float(_plain(text))
+    if not abs(number) <= LARGEST:
+        raise ValueError(f"{text[:40]!r} is no figure that a log can mean")
+    return number
+
+
+def _whole(text: str) -> int:
+    """Digits stay what they are: a float would make another number of a long one."""
+    plain = _plain(text)
+    number = _number(text)
+    return int(plain) if plain.lstrip("+-").isdecimal() else int(number)
+
+
+def _plain(text: str) -> str:
+    return text.replace(",", "").replace("\u2212", "-")
 
 
 def _words(text: str) -> str:
@@ -22,7 +36,7 @@ KINDS: dict[str, Callable[[str], Any]] = {
     "mb": lambda text: round(_number(text) * MB),
     "bytes": lambda text: round(_number(text)),
     "kb": lambda text: round(_number(text) * 1024),
-    "int": lambda text: int(_number(text)),
+    "int": _whole,
     "float": _number,
     "text": _words,
 }
@@ -30,5 +44,5 @@ KINDS: dict[str, Callable[[str], Any]] = {
 
 
 def parse(kind: str, text: str) -> Any:
-    """The value of a captured text; ValueError when it does not have that form."""
+    """The value of a captured text; ValueError when it does not have that form, or is a figure beyond all that there are."""
     return KINDS[kind](text)

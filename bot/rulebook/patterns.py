@@ -9,7 +9,7 @@ import regex
 PIECES = {
     "NUM": r"[-+\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?",
     "COUNT": r"\d{1,3}(?:,\d{3})+|\d+",
-    "SIZE": r"[-+\u2212]?\d[\d,]*(?:\.\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b",
+    "SIZE": r"[-+\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b",
     "FAILS": r"""(?i:(?:(?<![A-Za-z0-9_-])OOM(?:s|ed|ing|'s|'ed|'d)?(?![A-Za-z0-9_])|out[\ -]of[\ -]memory
   |OutOfMemory(?:Error)?|crash(?:es|ed|ing)?\b
   |fail(?:s|ed|ing)?\b|dies\b|died\b)

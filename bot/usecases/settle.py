@@ -11,6 +11,8 @@ from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import deed, in_words
 
+LONGEST_NOTE = 3_000
+"""Characters; as many as a form in Slack takes."""
 CHECKLIST = (
     "The longest input and the longest output that you accept, together in one request.",
     "The multimodal limits, if the model takes images, audio or video: as many and as large as you allow.",
@@ -25,6 +27,8 @@ async def settle(desk: Desk, viewer: Viewer, incident_id: str, result: str, note
     """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution."""
     if result not in get_args(Result):
         raise Unusable(f"{result!r} is no outcome. It is one of fixed, moved, same, wrong, other.")
+    if note and len(note) > LONGEST_NOTE:
+        raise Unusable(f"The note has {len(note):,} characters: it takes {LONGEST_NOTE:,}. A log is better added as evidence.")
     note = redact(note)[0] if note else note
     incident = await find(desk, viewer, incident_id)
     said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result)

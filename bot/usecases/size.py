@@ -1,6 +1,5 @@
 """Will this model fit: the engine's own plan for a question, as the contract's sizing answer."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import Any
 from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import KvPlan, RankBudget
+from bot.domain.foreign import foreign_json
 from bot.reading.model_config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
@@ -77,7 +77,7 @@ def size_batch(rules: SizingRules, lines: Iterable[str], named: Named | None = N
 
 def _one_of_batch(rules: SizingRules, line: str, number: int, named: Named | None) -> dict[str, Any]:
     try:
-        question = json.loads(line)
+        question = foreign_json(line)
     except ValueError as error:
         return {"id": None, "error": f"line {number} is not JSON: {error}", "refused_by": "oombot"}
     if not isinstance(question, dict):
@@ -104,7 +104,7 @@ def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
         raise Refused(str(error)) from error
     except Refused:
         raise
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
         # a person's config.json may hold anything anywhere
         raise Refused(f"config.json or the question has a value of the wrong kind ({type(error).__name__}: {error})") from error
 

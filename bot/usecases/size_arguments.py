@@ -1,9 +1,10 @@
 """What a sizing question may say: each engine argument with the short names that people write for it."""
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from bot.domain.foreign import foreign_json
 
 Kind = Literal["count", "tokens", "fraction", "bytes", "text", "switch", "json", "gib"]
 
@@ -63,6 +64,8 @@ ARGUMENTS = (
     Argument("kv_cache_memory_bytes", "bytes", ("pool", "kv_cache_memory"), "the pool itself on each rank, whatever the fraction"),
 )  # fmt: skip
 
+MOST_QUOTED = 60
+"""Letters of a wrong value that an error repeats."""
 BY_NAME = {name: argument for argument in ARGUMENTS for name in (argument.name, *argument.short)}
 """Every spelling, with underscores, to its argument."""
 
@@ -94,8 +97,8 @@ def value_of(argument: Argument, text: str) -> Any:
                 return float(re.sub(r"(?i)\s*g(i?b)?$", "", text))
             case "text":
                 return text
-    except ValueError:
-        raise ValueError(f"{argument.name} is {text!r}; it takes {_FORMS[argument.kind]}") from None
+    except (ValueError, OverflowError):  # 1e400 is no number of tokens
+        raise ValueError(f"{argument.name} is {_short(text)!r}; it takes {_FORMS[argument.kind]}") from None
 
 
 _FORMS = {
@@ -108,8 +111,12 @@ _FORMS = {
 }
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
+
+
 def _json(text: str) -> dict[str, Any]:
-    value = json.loads(text)
+    value = foreign_json(text)
     if not isinstance(value, dict):
         raise ValueError(text)
     return value

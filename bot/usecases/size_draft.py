@@ -1,14 +1,14 @@
 """Speculative decoding in a sizing question: which model drafts, how many tokens, and what its layers keep."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.foreign import foreign_json
 from bot.domain.shape import Cache, ModelShape
 from bot.reading.model_config import Missing, UnknownArchitecture, UnknownDraft, read_own_draft, read_shape
 from bot.rulebook.models import Models
-from bot.usecases.size_values import Refused, counted
+from bot.usecases.size_values import Refused, counted, shown
 
 OLDER = {
     "speculative_model": "model",
@@ -51,11 +51,11 @@ def told_of_draft(question: Mapping[str, Any]) -> Mapping[str, Any]:
     told = question.get("speculative_config")
     if isinstance(told, str) and told.strip() not in {"", "null", "None", "0", "false"}:
         try:
-            told = json.loads(told)
+            told = foreign_json(told)
         except ValueError as error:
             raise Refused(f"speculative_config is not JSON: {error}") from error
     if told and not isinstance(told, Mapping):
-        raise Refused(f"speculative_config is {told!r}; it must be a JSON object")
+        raise Refused(f"speculative_config is {shown(told)}; it must be a JSON object")
     older = {name: question[key] for key, name in OLDER.items() if question.get(key) is not None}
     return {**older, **(told or {})} if told or "model" in older else {}
 

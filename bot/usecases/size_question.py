@@ -18,7 +18,7 @@ from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.size_arguments import ARGUMENTS
 from bot.usecases.size_draft import Draft, read_draft
 from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
-from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share
+from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share, shown, table, text
 
 __all__ = ["Asked", "Refused", "SizingRules", "flag", "integer", "load_sizing", "per_rank", "read_question"]
 
@@ -31,6 +31,7 @@ NOT_COUNTED: Mapping[str, str] = {
 }
 """Engine arguments that change what fits, and that the plan does not know."""
 SWITCHES = tuple(argument.name for argument in ARGUMENTS if argument.kind == "switch")
+WORDS = tuple(argument.name for argument in ARGUMENTS if argument.kind == "text")
 SWITCHED_OFF: tuple[Any, ...] = (None, False, "false", 0, "0", {}, "")
 
 
@@ -77,6 +78,8 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     """The typed question. Raises Refused, or an error of reading that names what is missing."""
     for name in SWITCHES:
         flag(question, name, default=False)
+    for name in WORDS:
+        text(question, name)
     grid = _grid(question)
     gpu, total = _device(rules, question)
     shape = _shape(rules, question, gpu.compute if gpu else "")
@@ -117,7 +120,9 @@ def _shape(rules: SizingRules, question: Mapping[str, Any], compute: str) -> Mod
     config = question.get("config")
     if not isinstance(config, Mapping):
         raise Refused("there is no config.json in the question; give `config`, a folder, or a model id")
-    return read_shape(config, rules.models, question.get("hf_quant_config"), compute)
+    for name in ("quantization_config", "compression_config"):
+        table(config, name)
+    return read_shape(config, rules.models, table(question, "hf_quant_config"), compute)
 
 
 def _engine(rules: SizingRules, question: Mapping[str, Any], gpu: GpuSpec | None, total: int | None) -> Engine:
@@ -135,7 +140,7 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
     spec = rules.gpus.decide(str(name), total)
     if spec is None and total is None:
         near = ", ".join(rules.gpus.nearest(str(name))) or "see rules/gpus.toml"
-        raise Refused(f"the GPU {name!r} is not one card we know; say which: {near}, or give gpu_memory_bytes")
+        raise Refused(f"the GPU {shown(name)} is not one card we know; say which: {near}, or give gpu_memory_bytes")
     return spec, total or (spec.total if spec else None)
 
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+MOST = 10**15
+"""More bytes, tokens or requests than any deployment has; beyond it figures multiply to what no float holds."""
+
 
 class Refused(ValueError):
     """The question has no answer. `by`: `engine` when vLLM itself refuses these arguments, `oombot` when we do not know enough."""
@@ -20,7 +23,7 @@ def integer(question: Mapping[str, Any], name: str) -> int | None:
         return None
     figure = _figure(name, value)
     if figure != int(figure):
-        raise Refused(f"{name} is {value!r}; it must be a whole number")
+        raise Refused(f"{name} is {shown(value)}; it must be a whole number")
     return int(value) if isinstance(value, int | str) else int(figure)
 
 
@@ -50,7 +53,7 @@ def amount(question: Mapping[str, Any], name: str) -> float | None:
     value = question.get(name)
     figure = None if value is None else _figure(name, value)
     if figure is not None and figure < 0:
-        raise Refused(f"{name} is {value!r}; it must be at least 0", by="engine")
+        raise Refused(f"{name} is {shown(value)}; it must be at least 0", by="engine")
     return figure
 
 
@@ -59,7 +62,7 @@ def named(question: Mapping[str, Any], name: str, choices: Sequence[str]) -> str
     value = question.get(name)
     if value is None or str(value) in choices:
         return None if value is None else str(value)
-    raise Refused(f"{name} is {value!r}; vLLM takes {', '.join(choices)}", by="engine")
+    raise Refused(f"{name} is {shown(value)}; vLLM takes {', '.join(choices)}", by="engine")
 
 
 def share(question: Mapping[str, Any], name: str, default: float) -> float:
@@ -67,8 +70,24 @@ def share(question: Mapping[str, Any], name: str, default: float) -> float:
     value = question.get(name)
     figure = default if value is None else _figure(name, value)
     if not 0 < figure <= 1:
-        raise Refused(f"{name} is {value!r}; it must lie above 0 and be at most 1", by="engine")
+        raise Refused(f"{name} is {shown(value)}; it must lie above 0 and be at most 1", by="engine")
     return figure
+
+
+def table(question: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Settings by name, None when they are not given."""
+    value = question.get(name)
+    if value is not None and not isinstance(value, Mapping):
+        raise Refused(f"{name} is {shown(value)}; it must be a table of settings, as in the model's own file")
+    return value
+
+
+def text(question: Mapping[str, Any], name: str) -> str | None:
+    """A word, None when it is not given."""
+    value = question.get(name)
+    if isinstance(value, list | Mapping):
+        raise Refused(f"{name} is {shown(value)}; it must be one word")
+    return None if value is None else str(value)
 
 
 def flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
@@ -78,7 +97,7 @@ def flag(question: Mapping[str, Any], name: str, default: bool) -> bool:
         return default
     word = str(value).lower()
     if word not in _ON | _OFF:
-        raise Refused(f"{name} is {value!r}; it must be true or false")
+        raise Refused(f"{name} is {shown(value)}; it must be true or false")
     return word in _ON
 
 
@@ -102,5 +121,13 @@ def _figure(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         figure = float("nan")
     if not isfinite(figure):
-        raise Refused(f"{name} is {value!r}; it must be a number")
+        raise Refused(f"{name} is {shown(value)}; it must be a number")
+    if abs(figure) > MOST:
+        raise Refused(f"{name} is {shown(value)}; it must be at most {MOST:,}")
     return figure
+
+
+def shown(value: Any) -> str:
+    """A wrong value as an error quotes it, long ones cut."""
+    said = repr(value)
+    return said if len(said) <= 60 else f"{said[:60]}…"

@@ -52,7 +52,10 @@ def came_from_here(request: web.Request) -> bool:
     if any(name in request.headers for name in FORWARDED):
         return False
     peer = request.transport.get_extra_info("peername") if request.transport else None
-    asked = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    try:
+        asked = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    except ValueError:  # half a bracket
+        return False
     return peer is not None and is_loopback(str(peer[0])) and is_loopback(asked)
 
 

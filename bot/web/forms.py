@@ -16,6 +16,8 @@ from bot.web.signing import form_token, same
 
 LIMIT = 200 * 2**20
 FIELD_LIMIT = 2**20
+MOST_PARTS = 200
+"""Each file of a form holds an open file until it is read."""
 DRAIN = 4 * LIMIT
 CHUNK = 2**18
 STREAMED = ("paste", "file")
@@ -55,7 +57,13 @@ async def read_form(request: web.Request) -> Form:
             await _read_parts(request, form)
         else:
             await _read_fields(request, form)
-    except (ValueError, RuntimeError, AssertionError, HttpProcessingError) as damaged:  # what aiohttp says of a body that is no form
+    except (
+        ValueError,
+        RuntimeError,
+        AssertionError,
+        HttpProcessingError,
+        web.RequestPayloadError,
+    ) as damaged:  # what aiohttp says of a body that is no form
         form.close()
         raise Fault(400, "The form arrived damaged", "Go back, reload the page, and send it again.") from damaged
     except BaseException:
@@ -69,9 +77,16 @@ def refuse_other_sites(request: web.Request) -> None:
     origin = request.headers.get("Origin")
     foreign = request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none")
     ours = {request.host, urlsplit(door_of(request).settings.public_url or "").netloc}  # a proxy may have put its own Host there
-    if foreign or (origin not in (None, "null") and urlsplit(str(origin)).netloc not in ours):
+    if foreign or (origin not in (None, "null") and _host_of(str(origin)) not in ours):
         says = "It was sent from another site. Open the page itself and send it from there."
         raise Fault(403, "This form was not written by this page", says)
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # half a bracket
+        return None
 
 
 def _check(request: web.Request, token: str) -> None:
@@ -90,7 +105,7 @@ async def _read_fields(request: web.Request, form: Form) -> None:
             raise _too_much()
     text = raw.decode("utf-8", "replace")
     del raw
-    pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+    pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_PARTS)
     _check(request, dict(pairs).get("token", ""))
     for name, value in pairs:
         if name == "paste":
@@ -114,17 +129,19 @@ def _nameless() -> IO[bytes]:
 async def _read_parts(request: web.Request, form: Form) -> None:
     """The token must be the first part: nothing is kept from a form that has none."""
     reader = await request.multipart()
-    taken, checked = 0, False
+    taken, seen = 0, 0
     async for part in _parts(reader):
-        name = part.name or ""
-        if not checked:
+        name, seen = part.name or "", seen + 1
+        if seen == 1:
             _check(request, (await part.read_chunk(512)).decode("ascii", "replace") if name == "token" else "")
-            checked = True
+        elif seen > MOST_PARTS:
+            await _drain(request)
+            raise Fault(413, f"That is more than {MOST_PARTS} files", "Send those around the first error, or all of them in one zip.")
         elif name in STREAMED:
             taken += await _stream(request, part, form, taken)
         else:
-            form.fields[name] = (await _short(part)).decode("utf-8", "replace")
-    if not checked:
+            taken += await _short(request, part, form, taken)
+    if not seen:
         _check(request, "")
 
 
@@ -134,23 +151,32 @@ async def _parts(reader: MultipartReader) -> AsyncIterator[BodyPartReader]:
             yield part
 
 
-async def _short(part: BodyPartReader) -> bytes:
-    kept = bytearray()
+async def _chunks(request: web.Request, part: BodyPartReader, taken: int) -> AsyncIterator[bytes]:
+    """A part as it comes; Fault 413 as soon as the form holds too much, whichever of its parts that is in."""
     while chunk := await part.read_chunk(CHUNK):
-        if len(kept) < FIELD_LIMIT:
-            kept += chunk
-    return bytes(kept[:FIELD_LIMIT])
+        taken += len(chunk)
+        if taken > LIMIT:
+            await _drain(request)
+            raise _too_much()
+        yield chunk
+
+
+async def _short(request: web.Request, part: BodyPartReader, form: Form, taken: int) -> int:
+    kept, size = bytearray(), 0
+    room = FIELD_LIMIT - sum(map(len, form.fields.values()))  # of all fields together: they lie in memory
+    async for chunk in _chunks(request, part, taken):
+        size += len(chunk)
+        kept += chunk[: max(room - len(kept), 0)]
+    form.fields[part.name or ""] = kept.decode("utf-8", "replace")
+    return size
 
 
 async def _stream(request: web.Request, part: BodyPartReader, form: Form, taken: int) -> int:
     body = _nameless()
     upload = Upload(part.filename or None, body, 0)
     form.uploads.append(upload)
-    while chunk := await part.read_chunk(CHUNK):
+    async for chunk in _chunks(request, part, taken):
         upload.size += body.write(chunk)
-        if taken + upload.size > LIMIT:
-            await _drain(request)
-            raise _too_much()
     if upload.size == 0:
         form.uploads.remove(upload)
         body.close()

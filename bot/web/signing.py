@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def _sent(text: str) -> bytes:
+    """What a browser sent, as bytes, whatever it is: a header may hold bytes that are no text."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _mac(secret: bytes, purpose: str, body: str) -> str:
-    digest = hmac.new(secret, f"{purpose}\0{body}".encode(), hashlib.sha256).digest()
+    digest = hmac.new(secret, _sent(f"{purpose}\0{body}"), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
@@ -24,7 +29,7 @@ def seal(secret: bytes, purpose: str, values: Mapping[str, Any], seconds: int) -
 def unseal(secret: bytes, purpose: str, sealed: str) -> dict[str, Any] | None:
     """The sealed values; None when forged, damaged, expired or made for another purpose."""
     text, _, mac = sealed.partition(".")
-    if not hmac.compare_digest(_mac(secret, purpose, text).encode(), mac.encode()):
+    if not hmac.compare_digest(_mac(secret, purpose, text).encode(), _sent(mac)):
         return None
     values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     return values if isinstance(values, dict) and values.get("until", 0) >= time.time() else None
@@ -37,4 +42,4 @@ def form_token(secret: bytes, visitor: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two tokens are equal, in constant time."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(_sent(one), _sent(other))

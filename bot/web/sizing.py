@@ -1,6 +1,5 @@
 """The sizing form: words or engine arguments in, the plan and its arithmetic out; a question without a pasted config is a link."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,15 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from bot.domain.foreign import foreign_json
 from bot.usecases.reply import Unusable
 from bot.usecases.size_arguments import BY_NAME, value_of
 from bot.web.door import door_of
 from bot.web.forms import read_form
 from bot.web.showing import go, page
 
+LONGEST_ADDRESS = 4_000
+"""Characters; a server takes a little more, chats and mails cut earlier."""
 EXAMPLE = Path(__file__).parent / "examples" / "worked-70b.json"
 
 # (name, label, what stands in the empty field): vLLM's own argument names, then the contract's overrides in bytes.
@@ -62,7 +64,7 @@ def _value(name: str, text: str) -> Any:
 
 def _config(text: str) -> dict[str, Any]:
     try:
-        config = json.loads(text)
+        config = foreign_json(text)
     except ValueError as error:
         raise Unusable(f"The config.json is no JSON: {error}. Paste the whole file, from its first brace to its last.") from error
     if not isinstance(config, dict):
@@ -91,8 +93,9 @@ async def ask(request: web.Request) -> web.Response:
     submitted = await read_form(request)
     submitted.close()
     given = {name: value for name, value in submitted.fields.items() if name in FIELDS and value.strip()}
-    if "config" not in given and "part" not in request.query:
-        return go(request, f"/size?{urlencode(given)}")
+    address = f"/size?{urlencode(given)}"
+    if "config" not in given and "part" not in request.query and len(address) <= LONGEST_ADDRESS:
+        return go(request, address)
     return await _answered(request, given)
 
 

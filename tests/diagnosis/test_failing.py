@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
@@ -85,3 +87,16 @@ def test_the_first_error_of_an_export_on_one_line_is_the_message_and_not_the_who
 def test_what_was_not_kept_is_not_said_to_hold_no_error() -> None:
     kept = judge(load_rulebook(), [Contribution("file", "INFO all is well", truncated=True)])
     assert kept["summary"].startswith("There is no memory error in what was kept of this evidence")
+
+
+@pytest.mark.parametrize("figure", ["1e400 GiB", "9" * 400 + " GiB", "99999999999999999999 GiB"])
+def test_a_figure_that_none_can_be_is_left_out_and_the_error_stays(figure: str) -> None:
+    for text in (oom(figure, "1.06 GiB"), oom("2.00 GiB", figure)):
+        error = judged(text)["first_error"]
+        assert (error["kind"], error["total_bytes"]) == ("torch_oom", 85_018_877_624)
+        assert (error["tried_bytes"], error["free_bytes"]) in ((None, round(1.06 * 2**30)), (2_147_483_648, None))
+
+
+def test_a_long_device_index_stays_the_number_that_it_is() -> None:
+    assert judged(oom("2.00 GiB", "1.06 GiB", gpu=9_007_199_254_740_993))["rank"]["gpu_index"] == 9_007_199_254_740_993
+    assert judged(oom("2.00 GiB", "1.06 GiB", gpu=10**30))["first_error"]["kind"] == "torch_oom"

@@ -29,6 +29,14 @@ async def test_an_outcome_that_is_none_is_refused(tmp_path: Path) -> None:
             await undo(desk, LOCAL, "1")
 
 
+async def test_a_note_as_long_as_a_log_is_refused(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        with pytest.raises(Unusable, match="3,001 characters: it takes 3,000"):
+            await settle(desk, LOCAL, "1", "fixed", "n" * 3_001)
+        await settle(desk, LOCAL, "1", "fixed", "n" * 3_000)
+
+
 async def test_another_team_settles_nothing(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         await store.append(Origin("T1", channel="C1"), [paste()], document())

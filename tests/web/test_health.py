@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from bot.settings import Settings
 from bot.web import health
 from bot.web.metrics import Meters
 from tests.web import documents
@@ -43,6 +44,19 @@ async def test_what_does_not_work_is_named(serve: Serve) -> None:
         body = await answer.json()
     assert body["failing"] == ["database"]
     assert (await browser.get("/healthz")).status == 200, "the process lives all the same"
+
+
+async def test_another_host_learns_nothing_of_this_machine(serve: Serve) -> None:
+    browser = await serve(probes=[database_locked])
+    async with browser.get("/readyz", headers={"Host": "rebound.example:8080"}) as answer:
+        assert (answer.status, await answer.json()) == (
+            503,
+            {"ok": False, "failing": ["database"], "checks": [{"name": "database", "ok": False}, {"name": "rulebook", "ok": True}]},
+        )
+    assert (await browser.get("/metrics", headers={"Host": "rebound.example:8080"})).status == 404
+    assert (await browser.get("/metrics")).status == 200
+    beyond = await serve(Settings(host="0.0.0.0"))
+    assert (await beyond.get("/metrics", headers={"Host": "10.0.0.7:8080"})).status == 200, "a pod is scraped by its address"
 
 
 async def test_a_probe_that_breaks_or_hangs_is_not_ready_and_tells_no_details(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
