@@ -7,7 +7,7 @@ from typing import Literal
 from bot.budget.kv_state import state_bytes
 from bot.budget.placement import heads_per_rank
 from bot.domain.budget import CacheSettings
-from bot.domain.shape import Cache, Heads, KimiDelta, Latent, Ring, ShortConvolution, State
+from bot.domain.shape import Cache, ConvolutionWindow, Heads, KimiDelta, Latent, Ring, ShortConvolution, State
 
 Kind = Literal["full", "latent", "sliding", "sliding_latent", "chunked", "cross", "state", "ring"]
 FULL: frozenset[Kind] = frozenset({"full", "latent"})
@@ -85,6 +85,8 @@ def page_of(cache: Cache, tp: int, settings: CacheSettings, *, plain: bool = Fal
         return _latent_page(cache, settings)
     if isinstance(cache, Ring):
         return _ring_page(cache, settings)
+    if isinstance(cache, ConvolutionWindow):
+        return _convolution_page(cache, tp)
     block = settings.max_model_len if settings.states == "running" else settings.block
     return Page("state", block, state_bytes(cache, tp, settings), (state_kind(cache),))
 
@@ -94,6 +96,13 @@ def _ring_page(cache: Ring, settings: CacheSettings) -> Page:
     groups = ceil_div(cache.entries + settings.draft_tokens, cache.entries)
     entries = cache.entries * 2 ** (groups - 1).bit_length()
     return Page("ring", entries, 2 * cache.width * entries, (cache.width,))
+
+
+def _convolution_page(cache: ConvolutionWindow, tp: int) -> Page:
+    """Source: vllm/models/inkling sconv_swa_attn.py InklingConvState."""
+    on_rank = heads_per_rank(cache.heads, tp)
+    entry = 2 * (1 << (2 * cache.head_dim + 2 * (cache.hidden // cache.heads) - 1).bit_length())
+    return Page("sliding", cache.kernel, cache.kernel * on_rank * entry, (on_rank, entry), cache.kernel)
 
 
 def state_kind(state: State) -> str:

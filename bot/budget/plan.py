@@ -9,7 +9,7 @@ from bot.budget.kv_groups import Group, Member, group
 from bot.budget.placement import stage_layers, stage_of
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
-from bot.domain.shape import Cache, Heads, Latent, ModelShape, Ring
+from bot.domain.shape import Cache, Heads, Latent, ModelShape, Paged
 
 GROWING = frozenset({"full", "latent"})
 
@@ -182,4 +182,4 @@ def _token_bytes(shape: ModelShape, grid: Grid, settings: CacheSettings) -> int:
 
 
 def _is_state(cache: Cache) -> bool:
-    return not isinstance(cache, Heads | Latent | Ring)
+    return not isinstance(cache, Paged)

@@ -50,6 +50,18 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
+class ConvolutionWindow:
+    """A convolution's last tokens, paged as attention with a window of `kernel` tokens is (Inkling): for each of `heads` a head's key and
+    value of `head_dim` and its share of two hidden states, rounded up to a power of two, in 16 bits.
+    """
+
+    heads: int
+    head_dim: int
+    hidden: int
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
 class Mamba1:
     """Selective state space, first kind: a convolution window and `inner` × `state`."""
 
@@ -115,7 +127,8 @@ class ShortConvolution:
 
 
 State = Mamba1 | Mamba2 | GatedDelta | KimiDelta | Lightning | ShortConvolution
-Cache = Heads | Latent | Ring | State
+Paged = Heads | Latent | Ring | ConvolutionWindow
+Cache = Paged | State
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +179,7 @@ class ModelShape:
     @property
     def states(self) -> frozenset[Cache]:
         """Every different recurrent state of the model, once."""
-        return frozenset(cache for cache in self.caches if not isinstance(cache, Heads | Latent | Ring))
+        return frozenset(cache for cache in self.caches if not isinstance(cache, Paged))
 
     @property
     def hybrid(self) -> bool:

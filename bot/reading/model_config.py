@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.domain.shape import (
     Cache,
+    ConvolutionWindow,
     GatedDelta,
     Heads,
     KimiDelta,
@@ -25,6 +26,7 @@ MAKERS: Mapping[str, type] = {
     "heads": Heads,
     "latent": Latent,
     "ring": Ring,
+    "convolution-window": ConvolutionWindow,
     "mamba1": Mamba1,
     "mamba2": Mamba2,
     "gated-delta": GatedDelta,

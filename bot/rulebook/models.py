@@ -18,6 +18,7 @@ CACHES: Mapping[str, frozenset[str]] = {
     "heads": frozenset({"kv_heads", "key_dim", "value_dim", "window", "chunk", "cross", "tokens_per_entry"}),
     "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment", "stride"}),
     "ring": frozenset({"entries", "width"}),
+    "convolution-window": frozenset({"heads", "head_dim", "hidden", "kernel"}),
     "mamba1": frozenset({"inner", "state", "kernel"}),
     "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
     "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bot.budget.kv import ceil_div
-from bot.domain.shape import Heads, Latent, Mamba1, Mamba2, ModelShape
+from bot.domain.shape import ConvolutionWindow, Heads, Latent, Mamba1, Mamba2, ModelShape
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, flag
 
@@ -36,6 +36,8 @@ def _cache_refusals(shape: ModelShape, tp: int) -> Iterable[str]:
         match cache:
             case Heads(kv_heads=heads) if heads % tp if heads >= tp else tp % heads:
                 yield f"{heads} KV heads and tensor parallel size {tp}: one must divide the other"
+            case ConvolutionWindow(heads=heads) if heads % tp:
+                yield f"{heads} KV heads of a convolution are not divisible by tensor parallel size {tp}, and cannot be copied"
             case Mamba2(groups=groups) if groups % tp and groups != 1:
                 yield f"{groups} state groups are not divisible by tensor parallel size {tp}; only a single group may be copied"
             case Mamba2(heads=heads) if heads % tp:

@@ -10,7 +10,7 @@ from bot.budget.placement import heads_per_rank, stage_layers, stage_of
 from bot.budget.plan import plan
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
-from bot.domain.shape import Cache, GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape, Ring
+from bot.domain.shape import Cache, ConvolutionWindow, GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape, Ring
 
 NEW = PlannerRules(
     in_flight="batches", holds_null_block=True, printed_tokens="concurrency", override_limits=True, states="aligned",
@@ -97,6 +97,19 @@ def test_a_block_of_glm_5_3_flash_is_as_wide_as_its_start_printed() -> None:
     told = planned(model, Grid(tp=8), [int(81.79 * 2**30)] * 8, replace(CUT, block=640, state_bytes=4, states="aligned"))
     assert set(told.bytes_per_block) == {7_441_280}  # as printed by eight H200 of a public log, with 55.15 requests of this length
     assert (told.request_blocks, round(told.concurrency or 0, 1)) == (205 + 4 * 2 + 1, 55.1)
+
+
+@pytest.mark.parametrize(("length", "tokens", "gain"), [
+    (8_192, 16_384, 5.9), (131_072, 16_384, 8.6), (131_072, 2_048, 28.1), (1_048_576, 16_384, 27.9), (1_048_576, 2_048, 73.1),
+])  # fmt: skip
+def test_windows_of_a_convolution_stay_as_they_are_when_an_fp8_cache_halves_the_rest(length: int, tokens: int, gain: float) -> None:
+    window = (Heads(8, 128, 128, window=512), ConvolutionWindow(8, 128, 4_096, 4))
+    model = shape(*([window] * 5 + [(FULL, ConvolutionWindow(8, 128, 4_096, 4))]) * 7)
+    needs = [
+        planned(model, Grid(tp=4), [10**10] * 4, replace(CUT, max_model_len=length, in_flight=2 * tokens, kv=kv)).request_bytes[0]
+        for kv in (CUT.kv, KvDtype("fp8", 8, 8))
+    ]
+    assert needs[0] / needs[1] - 1 == pytest.approx(gain / 100, abs=6e-4)  # Inkling-Small at TP 4, vLLM issue 54704
 
 
 CACHES = st.sampled_from([FULL, WINDOW, Heads(2, 64, 64), Heads(8, 128, 128, chunk=8_192), Heads(8, 128, 128, window=4_096)])
