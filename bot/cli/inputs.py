@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.domain.incident import Contribution
 from bot.reading.archive import opened
-from bot.reading.contributed import contributed
+from bot.reading.contributed import contributed, without_secrets
 from bot.reading.large import LARGE, telling_text
 from bot.reading.redact import redact
 from bot.reading.text import NotText, decode
@@ -36,11 +36,10 @@ def _of(name: str) -> list[Contribution]:
     try:
         if path.stat().st_size > LARGE and not _packed(path):
             text, cut = telling_text(path)
-            text, hidden = redact(text)
-            return [Contribution("file", text, name=path.name, redactions=hidden, truncated=cut)]
+            return [without_secrets("file", path.name, text, cut)]
         inside = opened(path.name, path.read_bytes())
         if inside.left_out:
-            print(f"oombot: {inside.left_out}", file=sys.stderr)
+            print(f"oombot: {redact(inside.left_out)[0]}", file=sys.stderr)
         return [_text(data, part, bool(inside.left_out)) for part, data in inside.parts]
     except PermissionError:
         raise Unusable(f"{name}: reading it is not permitted. Check its owner and mode.") from None

@@ -15,5 +15,10 @@ def contributed(kind: Literal["paste", "file"], name: str | None, text: str) -> 
         lines = split_lines(text)
         del text  # a log may have 200 MB
         text, cut = condensed(lines)
+    return without_secrets(kind, name, text, cut)
+
+
+def without_secrets(kind: Literal["paste", "file"], name: str | None, text: str, truncated: bool = False) -> Contribution:
+    """The contribution whose text and name (a file's, an archive's member's) hold no secret: the one place where either becomes one."""
     hidden, redactions = redact(text)
-    return Contribution(kind, hidden, name=name and redact(name)[0], redactions=redactions, truncated=cut)
+    return Contribution(kind, hidden, name=name and redact(name)[0], redactions=redactions, truncated=truncated)

@@ -17,10 +17,10 @@ ANSI = re.compile(
 ESCAPES = ("\x1b", "\x9b", "^[", "\\x1", "\\033", "\\33", "\\e", "#033", "\\u001", "␛")
 """How the escape character may stand in a text."""
 _PLAIN_ANSI = re.compile(r"\x1b\[[0-9;?]{0,30}[A-Za-z]")
-_LOST_ESC = re.compile(r"\[(?:(?<![\w\[]\[)(?:\d{1,3};){0,8}\d{1,3}|(?<=[\w\])>:.%|]\[)(?:0;0|0?1;3\d|0;3\d|0|3\d|1))m")
+LOST_ESC = re.compile(r"\[(?:(?<![\w\[]\[)(?:\d{1,3};){0,8}\d{1,3}|(?<=[\w\])>:.%|]\[)(?:0;0|0?1;3\d|0;3\d|0|3\d|1))m")
 """What stands before the bracket is looked at behind it: a pattern that begins with plain text is found by that text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff\ud800-\udfff]")
-_LITERAL = str.maketrans(
+LITERAL = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"')
     | dict.fromkeys("\u00a0\u202f\u2007\u3000", " ")
@@ -29,12 +29,13 @@ _LITERAL = str.maketrans(
 )
 _ESCAPED = re.compile(r"\\([\[\]_*`()#<>|~-])")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|#34|nbsp|apos);")
-_SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,500})>|<(https?://[^|<>\s]{1,500})>")
-_MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)")
-_DASHED = re.compile(r"(?<![\w-])[\u2013\u2014](?=[a-z][a-z-]{3,})")
-_MOJIBAKE = re.compile(r"[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u2122]{1,3}")
+SLACK_LINK = re.compile(r"<(?:https?|mailto|tel):[^|<>\s]{1,500}\|([^<>\n]{1,500})>|<(https?://[^|<>\s]{1,500})>")
+MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)")
+DASHED = re.compile(r"[\u2013\u2014](?<![\w-][\u2013\u2014])(?=[a-z][a-z-]{3,})")
+MANGLED_REST = r"[\u0080-\u00bf\u0152-\u2122]{1,3}"
+_MOJIBAKE = re.compile(rf"[\u00c2-\u00f4]{MANGLED_REST}")
 _BOXED = ("│", "┃")
-_UNUSUAL = re.compile(f"[{''.join(map(chr, _LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(_BOXED)}]")
+_UNUSUAL = re.compile(f"[{''.join(map(chr, LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(_BOXED)}]")
 """Characters that are mended; a bar's blocks and Chinese are left alone."""
 
 
@@ -96,11 +97,11 @@ def clean(line: str) -> str:
     if "\\" in line:
         line = _ESCAPED.sub(r"\1", line)
     if "<http" in line or "<mailto" in line or "<tel:" in line:
-        line = _SLACK_LINK.sub(lambda m: m[1] or m[2], line)
+        line = SLACK_LINK.sub(lambda m: m[1] or m[2], line)
     if "](http" in line:
-        line = _MARKDOWN_LINK.sub(r"\1", line)
+        line = MARKDOWN_LINK.sub(r"\1", line)
     if not line.isascii() and _UNUSUAL.search(line):
-        line = _DASHED.sub("--", _unboxed(_unmangled(line).translate(_LITERAL)))
+        line = DASHED.sub("--", _unboxed(_unmangled(line).translate(LITERAL)))
     return line if line.isprintable() else _CONTROL.sub("", line)
 
 
@@ -110,7 +111,7 @@ def without_colours(line: str) -> str:
         line = _PLAIN_ANSI.sub("", line)
     if escaped(line):
         line = ANSI.sub("", line)
-    return _LOST_ESC.sub("", line) if "m" in line and "[" in line else line
+    return LOST_ESC.sub("", line) if "m" in line and "[" in line else line
 
 
 def escaped(text: str) -> bool:
@@ -131,11 +132,11 @@ def _unboxed(line: str) -> str:
 
 def _unmangled(line: str) -> str:
     """UTF-8 that was read as Windows-1252 (`â–ˆ` for █), turned back."""
-    return _MOJIBAKE.sub(lambda m: _unmangled_piece(m[0]), line)
+    return _MOJIBAKE.sub(lambda m: unmangled_piece(m[0]), line)
 
 
 @lru_cache(maxsize=4096)
-def _unmangled_piece(piece: str) -> str:
+def unmangled_piece(piece: str) -> str:
     data = bytearray()
     for letter in piece:
         try:
@@ -164,7 +165,7 @@ def encodable(text: str) -> str:
     return text
 
 
-_SEQUENCES = re.compile(
+SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,30}[ -/]{0,4}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]?[0-~]?"
 )
@@ -173,4 +174,4 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 
 def harmless(text: str) -> str:
     """The text without what would command a terminal: sequences, C0 and C1 controls, turned directions. Lines and tabs stay."""
-    return text if text.isprintable() else _CONTROLS.sub("", _SEQUENCES.sub("", text))
+    return text if text.isprintable() else _CONTROLS.sub("", SEQUENCES.sub("", text))

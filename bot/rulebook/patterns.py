@@ -1,4 +1,6 @@
-"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP)."""
+"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP);
+what stands around a secret (?&SUFFIX), (?&SAYS), (?&UNLESS), (?&VALUE), (?&RANDOM).
+"""
 
 import re
 from functools import lru_cache
@@ -19,6 +21,36 @@ PIECES = {
     "GAP": r"""(?i:(?:(?!\b(?:fine|ok|okay|success\w*|finish\w*|complet\w*|after|but|then|until|without|works?|before|not|once)\b)
   (?:[^.;!?。；]|\.(?=\S))){0,60}?)""",
     "WHILE": r"(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b)",
+    # behind a secret's name: a number, a stage; not what makes it the name of a file, a limit or a reference
+    "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size|ttl
+  |expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
+  (?![A-Za-z0-9]))[A-Za-z0-9]{1,20}){1,3}|\d{1,3})?""",
+    "SAYS": r"""\\*['"]?(?:
+  [^\S\n]{0,40}(?::=|=>|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?<=[^\S\n])(?=(?&RANDOM)[^\S\n]*(?:\r?\n|$))))?
+  |,?[^\S\n]{0,40}(?:\r?\n[^\S\n]{0,40})?\\*['"]?value\\*['"]?[^\S\n]{0,40}[:=][^\S\n]{0,40}
+  |(?<=\(b?\\*['"][\w.-]{1,60}\\*['"])[^\S\n]{0,4},[^\S\n]{0,4}
+  |(?<=<[\w:.-]{1,60})>
+  |(?<=(?<![\w-])--?[A-Za-z][\w.-]{0,60}\\*['"]?)(?:(?<=['"]),)?[^\S\n]{0,40}(?:\\\r?\n[^\S\n]{0,40}-?|\r?\n[^\S\n]{0,40}-?(?![\w.]+(?:Error|Exception)|INFO|ERROR|WARNING|DEBUG))?[^\S\n]{0,40}(?<![A-Za-z0-9])(?!-)
+  |(?<=\b(?:ENV|setx|set\ -\w{1,3}|export|-e)[^\S\n][A-Z0-9_]{1,60})[^\S\n]+
+  |[^\S\n]{1,40}\|[^\S\n]{1,40}(?=(?&RANDOM))(?=\S{12})
+  |[^\S\n]+(?=['"]?[A-Za-z0-9+/_-]{0,60}\d)(?=['"]?[A-Za-z0-9+/_-]{20})
+  )""",
+    "UNLESS": r"""(?!(?:Secret(?:Str|Bytes)?\()?\\*[bfru]{0,2}\\*['"]?(?:
+  (?:None|null|nil|True|False|EMPTY|unset|str|bytes|int|float|bool|list|dict|tuple|Any|Sequence|Mapping|Optional|Union|await|SecretStr(?!\())(?![\w-])
+  |(?:token|password|api_key|secret|required|missing|not)(?![\w-])(?![^\S\n]+[^\s'"=:(]*\d)|\{
+  |\[hidden\]|\*{3,}(?=[\s'",;)\\]|$)|<[^<>\n]{0,80}>|`(?:[\s.,;:)/]|$)|`[^`\n]*\ [^`\n]*`|\.{3}|\u2026
+  |(?:self|cls|args|config|settings|options|opts|kwargs|params|request|data)\.[A-Za-z_][\w.]*(?=[\s'",;)}\]\[(|]|$)|(?:[a-z]+_)+(?:token|secret|password|key)(?=[\s'",;)}\]]|$)|[a-z_]+(?:\.[a-z_]+)*\.(?:[a-z_]*(?:token|secret|password|key|credentials?)(?=[\s'",;)}\]]|$)|[a-z_]+\()
+  |(?-i:[A-Z]+(?:_[A-Z]+)+)(?=[\s'",;)}\]]|$)|os\.(?:environ|getenv)\b|(?:get_?env|getpass)\(
+  |\$\(|\$\{|(?-i:\$[A-Z_][A-Z0-9_]*)(?:[\s'",)\]]|$)))(?<!\$\{\w{1,60}:)""",
+    "VALUE": r"""(?:
+  "{3}\s?(?P<secret>[^"]{1,4000})
+  |(?<=(?:-e|--env|[\[,])[^\S\n]{0,3}"[\w.-]{1,60}=)(?P<secret>[^"\\\n]+)(?=")|(?<=(?:-e|--env|[\[,])[^\S\n]{0,3}'[\w.-]{1,60}=)(?P<secret>[^'\\\n]+)(?=')
+  |(?:Secret(?:Str|Bytes)?\()?[bfru]{0,2}(?:"(?P<secret>(?:[^"\\\n]++|\\.)++)|'(?P<secret>(?:[^'\\\n]++|\\.)++)|\\+"(?P<secret>[^"\\\n]+)|\\+'(?P<secret>[^'\\\n]+))
+  |\[\s*(?:\\*['"]?(?P<secret>(?!\[|None\b)[^\s'",\]\[\\]+)\\*['"]?\s*,?\s*)+
+  |(?P<secret>(?:[^\s'",;)}\]\[\\|><]++|\\(?![nrt"'\s])|[,;](?=[^\s'",;)}\]>|])(?![A-Za-z_]\w*=)|(?:[)}\]>|]|<(?!/))(?=[^\s'",;)}\]>|])|['"](?=[A-Za-z0-9]{4}))++)
+   (?:\s*\n[^\S\n]{0,40}-[^\S\n]+\\*['"]?(?P<secret>[A-Za-z0-9]{8,})(?=['"\s]|$))*
+  )""",
+    "RANDOM": r"""(?=[A-Za-z_+/.~%-]*\d)(?=[\d_+/.~%-]*[A-Za-z])[A-Za-z0-9_+/.~%-]{8,}""",
 }
 """Put in where a pattern names them: a call of a shared group would cost seven times as much as its text."""
 _CALL = regex.compile(r"\(\?&(\w+)\)")
@@ -35,8 +67,9 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
 
 
 def expanded(pattern: str) -> str:
-    """The pattern with the shared pieces in their places."""
-    return _CALL.sub(lambda call: f"(?:{PIECES[call[1]]})" if call[1] in PIECES else call[0], pattern.strip("\n"))
+    """The pattern with the shared pieces in their places; a piece may name another."""
+    put = _CALL.sub(lambda call: f"(?:{PIECES[call[1]]})" if call[1] in PIECES else call[0], pattern.strip("\n"))
+    return put if put == pattern else expanded(put)
 
 
 @lru_cache(maxsize=256)

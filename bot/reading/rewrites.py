@@ -1,0 +1,97 @@
+r"""What reading, exports and terminals rewrite in a text, as edits in their places: redaction looks through them.
+
+Whatever `clean`, `harmless` or an export's unwrapping removes or turns into another letter must be here too: what stands apart in the
+text as given and together in the text as read would else pass for no secret.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from bot.reading.text import ANSI, DASHED, LITERAL, LOST_ESC, MANGLED_REST, MARKDOWN_LINK, SEQUENCES, SLACK_LINK, escaped, unmangled_piece
+
+Edit = tuple[int, int, str]
+"""(begin, end, what stands there when it is read)."""
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_USUAL = bytes([9, 10, 13, *range(32, 127)])
+_C1 = re.compile(r"[\x80-\x9f]")
+_WRITTEN = re.compile(r"\\+(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:))")
+_ENTITY = re.compile(r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);")
+_PERCENT = re.compile(r"%(?:25){0,3}([2-7][0-9A-Fa-f])")
+_TWO_QUOTES = re.compile(r'""(?:(?=\w)|(?<=[\w-]""))')
+_MANGLED = "\u00c2\u00e2\u00e3\u00ef"
+"""What a space, a quotation mark, a dash or nothing begins with where UTF-8 was read as Windows-1252."""
+_LETTERS = re.compile(f"[{''.join(map(chr, LITERAL))}]")
+
+
+def rewrites(text: str) -> list[Edit]:
+    """The edits that turn the text into what is read; in order, none overlaps another."""
+    found = sorted(edit for edits in _kinds(text) for edit in edits)
+    kept: list[Edit] = []
+    for edit in found:
+        if not kept or edit[0] >= kept[-1][1]:
+            kept.append(edit)
+    return kept
+
+
+def _kinds(text: str) -> Iterator[Iterable[Edit]]:
+    """The edits of each kind; the patterns that find them run only where their letters stand."""
+    strange = "".join(sorted(set(text.encode("utf-8", "surrogatepass").translate(None, _USUAL).decode("utf-8", "surrogatepass"))))
+    if "\x1b" in strange or _C1.search(strange):
+        yield _cut(SEQUENCES, text)
+    if escaped(text):
+        yield _cut(ANSI, text)
+    if "m" in text and "[" in text:
+        yield _cut(LOST_ESC, text)
+    if "\\" in text:
+        yield _turned(_WRITTEN, text, lambda m: "\n" if m[4] else m[3] or chr(int(m[1] or m[2], 16)))
+    if "&" in text:
+        yield _turned(_ENTITY, text, lambda m: _unescaped(m[0]))
+    if "%" in text:
+        yield _turned(_PERCENT, text, lambda m: chr(int(m[1], 16)))
+    if '""' in text:
+        yield _turned(_TWO_QUOTES, text, lambda _: '"')
+    if "<http" in text or "<mailto" in text or "<tel:" in text:
+        yield _kept(SLACK_LINK, text)
+    if "](http" in text:
+        yield _kept(MARKDOWN_LINK, text)
+    if strange:
+        yield from _strange(text, strange)
+
+
+def _strange(text: str, letters: str) -> Iterator[Iterable[Edit]]:
+    if _INVISIBLE.search(letters):
+        yield _cut(_INVISIBLE, text)
+    if _LETTERS.search(letters):
+        yield _turned(_LETTERS, text, lambda m: m[0].translate(LITERAL))
+    if "\u2013" in letters or "\u2014" in letters:
+        yield _turned(DASHED, text, lambda _: "--")
+    for first in _MANGLED:
+        if first in letters:
+            yield _turned(re.compile(first + MANGLED_REST), text, lambda m: _INVISIBLE.sub("", unmangled_piece(m[0]).translate(LITERAL)))
+
+
+def _unescaped(entity: str) -> str:
+    """The letter, also of an entity that was escaped again."""
+    for _ in range(4):
+        entity = html.unescape(entity)
+    return entity.translate(LITERAL)
+
+
+def _cut(pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
+    return ((*match.span(), "") for match in pattern.finditer(text))
+
+
+def _turned(pattern: re.Pattern[str], text: str, reading: Callable[[re.Match[str]], str]) -> Iterator[Edit]:
+    return ((*match.span(), reading(match)) for match in pattern.finditer(text))
+
+
+def _kept(pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
+    """A link's text: what stands around it goes."""
+    for match in pattern.finditer(text):
+        group = match.lastindex or 1
+        yield match.start(), match.start(group), ""
+        yield match.end(group), match.end(), ""
