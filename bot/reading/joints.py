@@ -16,7 +16,7 @@ _MARGIN = re.compile(
     r"""\n(?:[^\S\n]{0,8}+(?:
       (?=[a-zA-Z][\w./-]{0,60}+[^\S\n]{1,12}+\|)[\w./-]++[^\S\n]++\|[^\S\n]
       |(?=[\d(\[│┃>|A-Z])(?:
-        \d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?:[^\S\n]std(?:out|err)[^\S\n][FP])?[^\S\n]{1,2}
+        \d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?:[^\S\n]std(?:out|err)[^\S\n][FP])?[^\S\n]
         |\([A-Za-z]\w{0,30}(?:[^()\n]{0,40}pid=|\ pid=)\d+[^()\n]{0,40}+\)[^\S\n]|\[rank\d+\]:[^\S\n]?|[│┃>|][^\S\n]?|\d{1,7}[:|│\t][^\S\n]?
         |[A-Z][a-z]{2}[^\S\n]{1,2}\d{1,2}\ \d\d:\d\d:\d\d\ [\w.-]{1,60}+\ [\w./-]{1,60}+(?:\[\d+\])?:[^\S\n])
     )){0,3}+(?=\ ?[\w+/.=:@%~'"-])""",
@@ -77,8 +77,12 @@ def _in_names(text: str, found: Callable[[str], Iterable[tuple[int, int]]]) -> l
         places.append(at + len(tail))
         spans.append((start, stop))
         at += len(seams[-1]) + 1
-    crossed = ((bisect_left(places, start), start, stop) for start, stop in found("\n".join(seams)))
-    return [spans[n] for n, start, stop in crossed if n < len(places) and (start < places[n] or not text[spans[n][1]].isalnum()) and places[n] < stop]
+    crossed = []
+    for start, stop in found("\n".join(seams)):
+        n = bisect_left(places, start)
+        if n < len(places) and start <= places[n] < stop and (start < places[n] or not text[spans[n][1]].isalnum()):
+            crossed.append(spans[n])  # one that begins the line needs what stands before it only where it is no word: `://`, `_key`
+    return crossed
 
 
 def _at_width(text: str) -> Iterator[Span]:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ REACH, BLOCK = 4096, 40_000
 BLOCKS = frozenset({"private.key", "yaml.block", "gap.edge", "kubernetes.secret"})
 """Rules whose secret runs over many lines."""
 NEAR = 100
-"""Characters before an anchor that a pattern looks behind at."""
+"""Characters before an anchor that a pattern looks behind at, and behind a secret that it looks ahead at."""
 _REST = re.compile(r"[^\s'\"]*")
 _QUOTED_REST = re.compile(r"[^\n'\"]*")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -47,7 +47,7 @@ def secrets_in(text: str) -> list[Span]:
         spans += _seen_through(text, edits)
     broken = joints(text, (start for _, start, _ in hits), lambda seams: ((start, stop) for _, start, stop in _hits(seams)))
     if broken:
-        spans += _seen_through(text, sorted([*edits, *((start, stop, "") for start, stop in broken)]))
+        spans += _seen_through(text, sorted([*edits, *((start, stop, "") for start, stop in broken)]), BLOCKS)  # a block has its lines
     return spans
 
 
@@ -56,13 +56,13 @@ def _hits(text: str) -> Iterator[tuple[int, int, int]]:
     return iter(_anchors().automaton.find_matches_as_indexes(_lowered(text), overlapping=True))
 
 
-def _matched(text: str, hits: Iterable[tuple[int, int, int]]) -> Iterator[Span]:
+def _matched(text: str, hits: Iterable[tuple[int, int, int]], without: Set[str] = frozenset()) -> Iterator[Span]:
     """Each rule is tried where its anchors begin; behind what it found it goes on, so that time is linear."""
     rules = _anchors().rules
     done: dict[str, int] = {}
     for index, start, _ in hits:
         for name, pattern, reach in rules[index]:
-            if start < done.get(name, 0):
+            if start < done.get(name, 0) or name in without:
                 continue
             stop = min(len(text), start + reach)
             if (match := pattern.match(text, start, stop)) is not None:
@@ -79,12 +79,12 @@ def _whole(text: str, span: Span, stop: int) -> Span:
     return start, rest.end() if rest else stop
 
 
-def _seen_through(text: str, edits: Sequence[Edit]) -> Iterator[Span]:
+def _seen_through(text: str, edits: Sequence[Edit], without: Set[str] = frozenset()) -> Iterator[Span]:
     """Spans that are found around edits once these are made, as they stand in the text without them."""
     for view in _views(text, edits):
         near = ((index, start, end) for index, start, end in _hits(view.text) if view.edited(start - NEAR, start + BLOCK))
-        for start, stop in _matched(view.text, near):
-            if view.edited(start - NEAR, stop):
+        for start, stop in _matched(view.text, near, without):
+            if view.edited(start - NEAR, stop + NEAR):
                 yield view.given(start, stop)
 
 
@@ -93,8 +93,9 @@ def _views(text: str, edits: Sequence[Edit]) -> Iterator["_View"]:
     first = 0
     for n, (_, stop, _) in enumerate(edits, 1):
         if n == len(edits) or edits[n][0] > stop + 2 * REACH:
-            begin = max(0, edits[first][0] - 2 * NEAR)
-            yield _View(text, edits[first:n], text.rfind("\n", max(0, begin - REACH), begin) + 1 or max(0, begin - REACH), min(len(text), stop + 2 * REACH))
+            near = max(0, edits[first][0] - 2 * NEAR)
+            begin = text.rfind("\n", max(0, near - REACH), near) + 1 or max(0, near - REACH)
+            yield _View(text, edits[first:n], begin, min(len(text), stop + 2 * REACH))
             first = n
 
 
@@ -166,8 +167,8 @@ def _anchors() -> _Anchors:
     table: dict[str, list[tuple[str, regex.Pattern[str], int]]] = {}
     for rule in load_rulebook().redactions:
         for anchor in texts(rule.anchor):
-            reach = BLOCK if rule.id in BLOCKS else REACH
-            table.setdefault(anchor.lower(), []).append((rule.id, compiled(f"(?a){rule.pattern}"), reach))  # letters of ASCII: seven times as fast
+            pattern = compiled(f"(?a){rule.pattern}")  # letters of ASCII: seven times as fast
+            table.setdefault(anchor.lower(), []).append((rule.id, pattern, BLOCK if rule.id in BLOCKS else REACH))
     return _Anchors(ahocorasick_rs.AhoCorasick(list(table)), list(table.values()))
 
 

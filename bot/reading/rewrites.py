@@ -19,7 +19,9 @@ _INVISIBLE = re.compile(
 _USUAL = bytes([9, 10, 13, *range(32, 127)])
 _C1 = re.compile(r"[\x80-\x9f]")
 _WRITTEN = re.compile(r"\\+(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:))")
-_ENTITY = re.compile(r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);")
+_ENTITY = re.compile(
+    r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);"
+)
 _PERCENT = re.compile(r"%(?:25){0,3}([2-7][0-9A-Fa-f])")
 _TWO_QUOTES = re.compile(r'""(?:(?=\w)|(?<=[\w-]""))')
 _MANGLED = "\u00c2\u00e2\u00e3\u00ef"
@@ -29,7 +31,7 @@ _LETTERS = re.compile(f"[{''.join(map(chr, LITERAL))}]")
 
 def rewrites(text: str) -> list[Edit]:
     """The edits that turn the text into what is read; in order, none overlaps another."""
-    found = sorted(edit for edits in _kinds(text) for edit in edits)
+    found = sorted((edit for edits in _kinds(text) for edit in edits), key=lambda edit: (edit[0], -edit[1]))
     kept: list[Edit] = []
     for edit in found:
         if not kept or edit[0] >= kept[-1][1]:

@@ -137,6 +137,7 @@ def _unmangled(line: str) -> str:
 
 @lru_cache(maxsize=4096)
 def unmangled_piece(piece: str) -> str:
+    """Letters that are one letter's bytes, as that letter; themselves where they are none."""
     data = bytearray()
     for letter in piece:
         try:

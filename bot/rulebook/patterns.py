@@ -22,8 +22,8 @@ PIECES = {
   (?:[^.;!?。；]|\.(?=\S))){0,60}?)""",
     "WHILE": r"(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b)",
     # behind a secret's name: a number, a stage; not what makes it the name of a file, a limit or a reference
-    "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size|ttl
-  |expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
+    "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size
+  |ttl|expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
   (?![A-Za-z0-9]))[A-Za-z0-9]{1,20}){1,3}|\d{1,3})?""",
     "SAYS": r"""\\*['"]?(?:
   [^\S\n]{0,40}(?::=|=>|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?<=[^\S\n])(?=(?&RANDOM)[^\S\n]*(?:\r?\n|$))))?

@@ -119,6 +119,25 @@ def test_secrets_are_hidden_in_the_answer_and_in_the_database(oombot: Oombot, lo
     assert not [s for s in secrets if s in out or s in stored]
 
 
+def test_a_secret_in_the_name_of_a_file_or_of_an_archive_s_member_is_kept_nowhere(oombot: Oombot, log: Path, database: Path) -> None:
+    secret = "hf_" + "Ab1" * 12
+    named, packed, large = (log.with_name(f"{kind}-{secret}{end}") for kind, end in (("a", ".log"), ("b", ".zip"), ("c", ".log")))
+    named.write_text(log.read_text())
+    large.write_text(log.read_text() + "INFO 11-30 04:31:07 [x.py:1] nothing to see\n" * 30_000)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"logs/{secret}/rank0.log", log.read_text())
+    for path in (named, packed, large):
+        status, out, err = oombot("diagnose", str(path))
+        assert (status, secret in out + err) == (0, False)
+    connection = sqlite3.connect(database)
+    try:
+        stored = "\n".join(connection.iterdump())
+    finally:
+        connection.close()
+    assert secret not in stored
+    assert "[hidden]" in stored
+
+
 def test_an_answer_and_a_second_paste_join_the_incident(oombot: Oombot, log: Path, tmp_path: Path) -> None:
     oombot("diagnose", str(log))
     status, out, _ = oombot("diagnose", "--into", "D-0001", "--answer", "rank=1", "--json")

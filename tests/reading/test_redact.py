@@ -3,8 +3,12 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from bot.reading.contributed import contributed, without_secrets
 from bot.reading.redact import HIDDEN, redact
+from bot.reading.text import clean, harmless
 
 
 def test_a_log_without_secrets_is_untouched() -> None:
@@ -124,3 +128,136 @@ def test_a_megabyte_of_letters_takes_no_time() -> None:
     begun = time.process_time()
     redact(text)
     assert time.process_time() - begun < 0.2
+
+
+KEY = "Zq8Lm2Xw7Rt4Yp9Vk3Bn6Hs1Jd5Fg0CxAa"
+SHAPES = {
+    "a token": f"hf_{KEY}", "a variable": f"HF_TOKEN={KEY}", "a flag": f"--api-key {KEY}", "JSON": f'"api_key": "{KEY}", "port": 1',
+    "a header": f"Authorization: Bearer {KEY}", "an address": f"https://user:{KEY}@host/x", "YAML": f"  password: {KEY}",
+}  # fmt: skip
+BETWEEN = (
+    "\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\x00", "\x08", "\x7f", "\x1b[31m", "\x1b[0;1m", "\x1b]8;;http://x\x07", "\x1b[>4;2m", "\x1b7", "\x9b1m",
+    "\\x1b[31m", "\\u001b[0m", "^[[1m", "\u202e", "\u2066",
+)  # fmt: skip
+
+
+def left(text: str) -> str:
+    """The longest piece of the key that can still be read, however the text is shown."""
+    hidden, _ = redact(text)
+    assert hidden.count("\n") == text.count("\n")
+    seen = [hidden, harmless(hidden), "".join(clean(line) for line in hidden.split("\n"))]
+    return max(
+        (KEY[a:b] for one in seen for a in range(len(KEY)) for b in range(a + 1, len(KEY) + 1) if KEY[a:b] in one), key=len, default=""
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(SHAPES)), st.sampled_from(BETWEEN), st.integers(1, 60), st.integers(1, 60))
+def test_what_nobody_sees_inside_a_secret_does_not_save_it(shape: str, between: str, first: int, second: int) -> None:
+    text = SHAPES[shape]
+    for at in sorted({first % len(text), second % len(text)} - {0}, reverse=True):
+        text = text[:at] + between + text[at:]
+    assert len(left(f"INFO started with {text} and more")) < 6
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [("\\_", "_"), ("&#61;", "="), ("&amp;#x3d;", "="), ("%3D", "="), ("\\u003d", "="), ("\u00a0= ", "="), ("&quot;", '"'), ("%22", '"')],
+)
+def test_a_name_whose_letters_were_escaped_is_still_a_name(written: str, plain: str) -> None:
+    for text in (f"OPENAI_API_KEY={KEY} x", f'{{"api_key": "{KEY}"}}', f'GET /?"password":"{KEY}"'):
+        assert len(left(text.replace(plain, written))) < 6
+
+
+MARGINS = (
+    "",
+    "vllm-1  | ",
+    "2026-11-30T04:31:07.123456789Z stdout F ",
+    "(EngineCore_DP0 pid=11) ",
+    "[rank3]: ",
+    "> ",
+    "Nov 30 04:31:07 node7 vllm[123]: ",
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(sorted(SHAPES)), st.sampled_from(MARGINS), st.sampled_from([61, 80, 97, 137, 200]), st.integers(1, 60), st.booleans()
+)
+def test_a_wrap_at_any_width_behind_any_margin_leaves_no_half(shape: str, margin: str, width: int, off: int, crlf: bool) -> None:
+    secret = SHAPES[shape]
+    off = 1 + off % (len(secret) - 1)
+    line = ("INFO " + "y" * width)[: width - off - 1] + " " + secret + " end"
+    end = "\r\n" if crlf else "\n"
+    lines = ["INFO 11-30 04:31:07 [x.py:1] loading", line[:width], line[width:], "INFO 11-30 04:31:08 [x.py:1] loaded"]
+    assert len(left(end.join(margin + one for one in lines))) < 8
+
+
+def test_a_box_around_a_token_leaves_no_half() -> None:
+    assert len(left(f"│ token hf_{KEY[:12]} │\n│ {KEY[12:]} │\n│ next line        │")) < 6
+
+
+PEM = "\n".join(
+    [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        *["MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfnygWyF2sMr1x9QqDvLAbCdEfGhIjKlMn0" + str(n % 10) for n in range(120)],
+    ]
+)
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+@pytest.mark.parametrize("margin", ["", *MARGINS[1:]])
+def test_a_private_key_of_any_length_goes_and_the_log_behind_it_stays(margin: str) -> None:
+    for end in ("", "\n-----END RSA PRIVATE KEY-----"):
+        text = "\n".join(margin + line for line in f"{PEM}{end}\n{OOM}".split("\n"))
+        hidden, _ = redact(text)
+        assert "MIIEpA" not in hidden
+        assert "cds3xf" not in hidden
+        assert hidden.endswith(margin + OOM)
+        assert hidden.count("\n") == text.count("\n")
+
+
+def test_a_key_block_without_its_end_hides_no_log() -> None:
+    text = f"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJ\nINFO 11-30 04:31:07 [loader.py:1] loading\n{OOM}"
+    assert redact(text)[0] == f"-----BEGIN PRIVATE KEY-----\n{HIDDEN}\nINFO 11-30 04:31:07 [loader.py:1] loading\n{OOM}"
+
+
+def test_a_log_that_lists_the_newest_first_keeps_no_key() -> None:
+    assert "MIIEpA" not in redact("\n".join(reversed([*PEM.split("\n"), "-----END RSA PRIVATE KEY-----"])))[0]
+
+
+@pytest.mark.parametrize("name", [f"vllm-hf_{KEY}.log", f"logs/api_key={KEY}/rank0.log", f"logs/{KEY[:3]}/password={KEY}.log"])
+def test_the_name_of_a_file_holds_no_secret_either(name: str) -> None:
+    for found in (contributed("file", name, OOM), without_secrets("file", name, OOM)):
+        assert KEY[:12] not in str(found.name)
+        assert HIDDEN in str(found.name)
+
+
+READABLE = """
+INFO Using cache directory: /root/.cache/vllm/torch_compile_cache/f3a8b12c9d/rank_0_0/backbone, fx graph cache key: fz4kq2m7x9abcdefghij0123
+INFO Added request chatcmpl-0a1b2c3d4e5f60718293a4b5c6d7e8f9, cache_key=0a1b2c3d4e5f6071, key_cache=torch.float16, kv_cache_dtype=fp8_e4m3
+image: vllm/vllm-openai@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f3a1b2c-4d5e-6f70-8192-a3b4c5d6e7f8), commit 0123456789abcdef0123456789abcdef01234567
+max_num_batched_tokens=8192, num_tokens=4096, max_tokens: 2048, tokenizer_mode=auto, eos_token='</s>', token_ids=[1, 2, 3], version 0.11.1rc2.dev201+g0123abcd
+    - name: HF_TOKEN
+      valueFrom:
+        secretKeyRef:
+          name: hf-secret1
+          key: token
+  imagePullSecrets:
+  - name: regcred1
+      - serviceAccountToken:
+          expirationSeconds: 3607
+          path: token
+WARNING: Error while fetching `HF_TOKEN` secret value from your vault. Token is valid (permission: read).
+    return cls._from_pretrained(resolved_vocab_files, token=token, use_auth_token=use_auth_token, api_key=self.api_key)
+    token: Optional[Union[str, bool]] = None, secret: list[str], api_key: Optional[str] = None,
+vllm serve m --api-key $VLLM_API_KEY --ssl-keyfile /etc/ssl/key1.pem --api-key-file /run/secrets/key1
+docker run -v /run/secrets/token:/token -e DB_PASSWORD=${DB_PASSWORD:?set it} -p 8000:8000 vllm/vllm-openai
+missing key(s) in state_dict: "model.layers.0.mlp.gate_up_proj.weight_scale", sort_key=lambda x: x.priority
+post_grad pass 1 of 3; PWD=/workspace/run1; mode: auth; author: jane99; https://github.com/vllm-project/vllm/blob/main/x.py@v0.11.0
+"""
+
+
+def test_what_a_log_is_read_for_stays() -> None:
+    assert redact(READABLE) == (READABLE, 0)
