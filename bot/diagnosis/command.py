@@ -74,7 +74,7 @@ def _unchanged(book: Rulebook, rule: RemedyRule, scene: Scene) -> Iterator[str]:
     changed = rule.flag.lstrip("-").replace("-", "_")
     arguments = scene.evidence.deployment.arguments
     tags = scene.evidence.grid.tp
-    if tags and tags > 1 and changed != "tensor_parallel_size":
+    if tags and tags > 1 and not scene.evidence.grid.at_least and changed != "tensor_parallel_size":
         arguments = {"tensor_parallel_size": Known(tags), **arguments}  # the tags of the workers say it where no flag does
     for argument in book.arguments:
         known = arguments.get(argument.name) if argument.carried and argument.name != changed else None

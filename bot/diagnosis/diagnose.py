@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.diagnosis.boots import current_boot, with_rehearsals_named
+from bot.diagnosis.defaults import defaults_of
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger
@@ -70,7 +71,7 @@ def _scene(book: Rulebook, evidence: Evidence) -> Scene:
     told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
     evidence = replace(evidence, facts=tuple(told))
     facts = [*evidence.facts, *derived_facts(book, evidence, fact)]
-    return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact)
+    return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact, defaults_of(book, evidence, facts))
 
 
 def _one_engine(book: Rulebook, evidence: Evidence, fact: Fact | None) -> Evidence:

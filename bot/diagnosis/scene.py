@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.domain.deployment import Setting
 from bot.domain.diagnosis import FirstError, Proof
 from bot.domain.evidence import Evidence, Fact, Frame, Speaker
 from bot.rulebook.book import texts
@@ -14,13 +15,17 @@ LONGEST_SHOWN = 2000
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`facts` holds the evidence's facts and those derived from figures; `failing` the process that failed first."""
+    """`facts` holds the evidence's facts and those derived from figures; `failing` the process that failed first.
+
+    `defaults`: what was in force where nobody said anything, by argument.
+    """
 
     evidence: Evidence
     facts: Sequence[Fact]
     failing: Speaker | None
     error: FirstError | None
     error_fact: Fact | None = None
+    defaults: Mapping[str, Setting] = field(default_factory=dict)
     _named: Mapping[str, Sequence[Fact]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

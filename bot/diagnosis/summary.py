@@ -101,7 +101,8 @@ def deployment_of(evidence: Evidence) -> dict[str, Any]:
     for name, others in _ELSEWHERE.items():
         shown[name] = shown[name] or next((shown[other] for other in others if shown.get(other)), None)
     shown |= {name: known.value for name, known in source.environment.items()}
-    shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or (evidence.grid.tp if (evidence.grid.tp or 1) > 1 else None)
+    tags = evidence.grid.tp if (evidence.grid.tp or 1) > 1 and not evidence.grid.at_least else None
+    shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or tags
     shown["pipeline_parallel_size"] = shown["pipeline_parallel_size"] or (evidence.grid.pp if (evidence.grid.pp or 1) > 1 else None)
     shown["tried"] = {name: list(values) for name, values in source.tried.items()}
     names = ("memory_bytes", "limit_bytes", "rss_bytes", "shm_bytes")

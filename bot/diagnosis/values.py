@@ -19,7 +19,14 @@ def _figure(budget: ReportedBudget | None, name: str) -> float | None:
 
 
 def _utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
-    return _figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
+    """As reported, as set, or the version's default."""
+    said = _figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
+    return said or _default(scene, "gpu_memory_utilization")
+
+
+def _default(scene: Scene, name: str) -> float | None:
+    value = scene.defaults.get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -37,10 +44,7 @@ def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     figures = scene.error.figures if scene.error is not None else {}
     total = figures.get("total_bytes") or _figure(budget, "total_bytes")
     if now is None:
-        from_default = 0.92 if _at_least(scene, 20) else 0.90
-        now = from_default if scene.evidence.engine in ("vllm", "unknown") else None
-        if now is None:
-            return None, None
+        return None, None
     short = 0.0
     if figures.get("tried_bytes") and total:
         short = max(0, figures["tried_bytes"] - (figures.get("free_bytes") or 0)) + 256 * MIB  # type: ignore[operator]
@@ -49,15 +53,11 @@ def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     return f"{value:.2f}", round((now - value) * total) if total else None
 
 
-def _at_least(scene: Scene, minor: int) -> bool:
-    text = scene.evidence.engine_version or ""
-    parts = text.split(".")
-    return len(parts) > 1 and parts[0] == "0" and parts[1].isdigit() and int(parts[1]) >= minor
-
-
 def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     """So much higher that the missing bytes become part of the budget; at most 0.95, or what is free allows."""
-    now = _utilization(scene, budget) or (0.92 if _at_least(scene, 20) else 0.90)
+    now = _utilization(scene, budget)
+    if now is None:
+        return None, None
     total, kv, needed = _figure(budget, "total_bytes"), _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
     free = _figure(budget, "free_at_start_bytes")
     weights = _figure(budget, "weights_bytes")
@@ -104,10 +104,14 @@ def fitting_state_blocks(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half the sequences, or so few that the sampler's buffer fits into what was free."""
+    """Half the sequences (256 where nothing says how many), or so few that the sampler's buffer fits into what was free."""
     sampler = next((f for f in scene.facts if f.id == "derived.sampler-size"), None)
     dummy = next((f.fields["dummy_requests"] for f in scene.facts if "dummy_requests" in f.fields), None)
-    rows = int(scene.evidence.deployment.number("max_num_seqs") or dummy or (sampler.fields["rows"] if sampler else _default_rows(scene)))
+    rows = int(
+        scene.evidence.deployment.number("max_num_seqs")
+        or dummy
+        or (sampler.fields["rows"] if sampler else _default(scene, "max_num_seqs") or 256)
+    )
     if sampler is not None and scene.error is not None and (free := scene.error.figures.get("free_bytes")):
         each = sampler.fields["vocabulary"] * sampler.fields["width"]
         fitting = max(1, 2 ** int(math.log2(max(1, free // each)))) if free >= each else max(1, rows // 4)
@@ -122,20 +126,13 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
     return (str(max(1, int(now) // 2)), None) if now else (None, None)
 
 
-def _default_rows(scene: Scene) -> int:
-    """The default of max-num-seqs: 256; 1024 in vLLM V1's server on cards of 70 GiB and more."""
-    total = scene.error.figures.get("total_bytes") if scene.error is not None else None
-    v1 = any("/v1/" in frame.path for frame in scene.evidence.frames)
-    return 1024 if v1 and total and total >= 70 * GIB else 256
-
-
 def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of what was set; where the default was in force 2048, or 1024 where 2048 is the default (cards below 70 GiB up to 0.19)."""
+    """Half of what was set; where the default was in force 2048, or half of a default that is no larger."""
     now = scene.evidence.deployment.number("max_num_batched_tokens")
     if now:
         return str(max(512, int(now) // 2)), None
-    total = scene.error.figures.get("total_bytes") if scene.error is not None else None
-    return ("1024" if total and total < 70 * GIB and not _at_least(scene, 20) else "2048"), None
+    default = _default(scene, "max_num_batched_tokens")
+    return (str(int(default) // 2) if default and default <= 2048 else "2048"), None
 
 
 def _ranks_seen(scene: Scene) -> int:

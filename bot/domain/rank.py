@@ -27,7 +27,10 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then."""
+    """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then.
+
+    `at_least`: `tp` was only inferred from the highest tag that was seen, so it may be larger.
+    """
 
     dp: int | None = None
     pp: int | None = None
@@ -36,6 +39,7 @@ class Grid:
     ray: bool = False
     several: bool = False
     devices_set: bool = False
+    at_least: bool = False
 
     @property
     def single(self) -> bool:

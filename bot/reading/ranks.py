@@ -33,8 +33,10 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     if world is None and devices is not None and len(devices) == 1 and not dp:
         world = 1  # one device is visible, so there is one worker
     backend = str(deployment.value("distributed_executor_backend") or "")
+    tags = {s.parts["tp"] for s in speakers if "tp" in s.parts}
     return Grid(
-        dp=dp, pp=pp, tp=tp, world=world, several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
+        dp=dp, pp=pp, tp=tp, world=world, at_least="tensor_parallel_size" not in deployment.arguments and len(tags) != tp,
+        several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
         ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip

@@ -1,0 +1,57 @@
+"""What was in force where nobody said anything: vLLM's own defaults of that version on that card."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from bot.domain.deployment import Setting
+from bot.domain.evidence import Evidence, Fact
+from bot.rulebook.book import Rulebook
+from bot.rulebook.load import rules_folder
+from bot.rulebook.planning import Planning, load_planning
+
+
+def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Mapping[str, Setting]:
+    """Defaults by argument; nothing for what depends on a card or version that is not known, or on another engine."""
+    if evidence.engine not in ("vllm", "unknown"):
+        return {}
+    version = _version(evidence)
+    found: dict[str, Setting] = {}
+    for rule in book.arguments:
+        allowed = [default for spec, default in rule.default.items() if version is not None and _holds(spec, version)]
+        if allowed:
+            found[rule.name] = allowed[0]
+        elif rule.default and version is None:
+            found[rule.name] = next(iter(rule.default.values()))  # the oldest: the others are told from it by a printed version
+    return {**found, **_batch(evidence, facts, version)}
+
+
+def _batch(evidence: Evidence, facts: Sequence[Fact], version: Version | None) -> Mapping[str, Setting]:
+    total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
+    gpu = evidence.deployment.gpu
+    if gpu is None and total is None:
+        return {}
+    planning = _planning()
+    batch = planning.batch(str(version or planning.newest), gpu.value if gpu is not None else "", total)
+    return {"max_num_seqs": batch.seqs} if batch.whole else {"max_num_seqs": batch.seqs, "max_num_batched_tokens": batch.tokens}
+
+
+def _version(evidence: Evidence) -> Version | None:
+    """The printed version, or the oldest that the wording allows."""
+    oldest = next((s.version for s in SpecifierSet(evidence.engine_version_range or "") if s.operator == ">="), None)
+    try:
+        given = evidence.engine_version or oldest
+        return None if given is None else Version(Version(given).base_version)
+    except InvalidVersion:
+        return None
+
+
+def _holds(spec: str, version: Version) -> bool:
+    return version in SpecifierSet(spec, prereleases=True)
+
+
+@lru_cache(maxsize=1)
+def _planning() -> Planning:
+    return load_planning(rules_folder())
