@@ -8,7 +8,7 @@ from bot.diagnosis.boots import current_boot, with_rehearsals_named
 from bot.diagnosis.defaults import defaults_of
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
-from bot.diagnosis.ledger import ledger
+from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.notes import notes_of
 from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
@@ -35,7 +35,7 @@ def diagnose(
     evidence = scene.evidence
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
     budgets = ledger(book, scene)
-    own = next((b for b in budgets if rank is not None and b.rank == rank.number), budgets[0] if budgets else None)
+    own = next((b for b in budgets if rank is not None and b.rank == rank.number), None) or smallest(budgets)
     changes = remedies(book, scene, phase, own, refuted) if phase != "unknown" else []
     changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
     asked = questions(book, scene, phase, verdict, rank)

@@ -37,6 +37,8 @@ _FIGURES = {
     "unallocated": "reserved_unallocated_bytes",
     "private": "private_pool_bytes",
 }
+_OF_CHECKS = {"free_at_start_bytes": "free_bytes", "total_bytes": "total_bytes"}
+"""What the start-up check calls the same."""
 _EXCEPTION_LIKE = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
@@ -55,6 +57,7 @@ _WORKER_FILES = (
 )
 _HEADING = re.compile(r"#{1,6} |\[[A-Za-z]{2,12}\]:? ")
 """A title or a heading tells of an error that stands further down."""
+_NUMBER = re.compile(r"(?:(?<![\w-])-)?\d{1,6}(?:\.\d+)?")
 _ONE_PROCESS = re.compile(r"(?<![a-z_])(?:uniproc_executor|gpu_executor)\.py")
 """The executors that run the one worker in their own process."""
 
@@ -105,6 +108,7 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
     figures = {name: fact.fields.get(field) for field, name in _FIGURES.items()}
+    figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
     other, allocated = fact.fields.get("other"), fact.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:
         figures["process_bytes"] = other  # of several pids that a container cannot match, the one that can hold what PyTorch allocated
@@ -130,14 +134,16 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
 
 def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None) -> Rank | None:
     """The rank of the process that failed, or None; the device index alone where that is all that is known."""
-    answer = evidence.answers.get("rank") or evidence.answers.get("failing_rank")
-    if answer and (match := re.search(r"\d+", answer)):
-        return Rank(number=int(match[0]), label=f"rank {match[0]}", basis="answer")
     grid: Grid = evidence.grid
     gpu = None if fact is None else fact.fields.get("gpu")
-    if speaker is not None and speaker.key in evidence.ranks:
-        rank = evidence.ranks[speaker.key]
-        return replace(rank, gpu_index=gpu) if isinstance(gpu, int) else rank
+    signed = evidence.ranks.get(speaker.key) if speaker is not None else None
+    if signed is not None and signed.number is not None:
+        return replace(signed, gpu_index=gpu) if isinstance(gpu, int) else signed
+    answered = answered_rank(evidence)
+    if answered is not None:
+        return Rank(number=answered, label=f"rank {answered}", basis="answer")
+    if signed is not None:
+        return replace(signed, gpu_index=gpu) if isinstance(gpu, int) else signed
     died = next((f for f in evidence.facts if "process-died" in f.kinds and "rank" in f.fields), None)
     if fact is None and died is not None:
         worker = f"VllmWorker-{died.fields['rank']}" if died.id.startswith("vllm.") else f"rank {died.fields['rank']}"
@@ -145,6 +151,20 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
         return _alone(speaker, None) if _only_worker(evidence, speaker, fact) and grid.world == 1 else None
     return _by_device(evidence, speaker, fact, grid, gpu)
+
+
+def said_of_rank(evidence: Evidence) -> str | None:
+    """What was answered to the question which rank failed."""
+    return evidence.answers.get("rank") or evidence.answers.get("failing_rank")
+
+
+def answered_rank(evidence: Evidence) -> int | None:
+    """The one rank that an answer names (3, gpu3, Worker_TP3); None where it names none, several, or one beyond the grid."""
+    named = set(_NUMBER.findall(said_of_rank(evidence) or ""))
+    number = named.pop() if len(named) == 1 else ""
+    if not number.isdecimal() or (evidence.grid.world is not None and int(number) >= evidence.grid.world):
+        return None
+    return int(number)
 
 
 def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, grid: Grid, gpu: object) -> Rank | None:

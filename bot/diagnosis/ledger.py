@@ -39,6 +39,12 @@ def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
     return tuple(_attributed(rules, rows[key], rows) for key in ordered)
 
 
+def smallest(budgets: Sequence[ReportedBudget]) -> ReportedBudget | None:
+    """Where no rank is known to have failed: the one with the smallest pool, which limits the replica; else the first that reported."""
+    pools = [b for b in budgets if b.figures.get("kv_cache_bytes") is not None]
+    return min(pools, key=lambda b: b.figures["kv_cache_bytes"] or 0) if pools else next(iter(budgets), None)
+
+
 def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], dict[Engine, list[Fact]]]:
     """Budget facts of the boot that failed, by process; and those that an engine core says of all its workers, by engine."""
     core_ids = {s.fact for s in book.scopes if s.speaks == "engine core"}
@@ -120,7 +126,10 @@ def _who(scene: Scene, speaker: Speaker, reports: bool, rows: int) -> tuple[int 
     failed = failing_rank(scene.evidence, speaker, scene.error_fact) if speaker == scene.failing else None
     if failed is not None and failed.number is not None:
         return failed.number, failed.label
-    alone = scene.evidence.grid.single and reports and speaker.role != "front-end" and speaker.label != "VllmWorkerProcess"
+    undecided = speaker == scene.failing and failed is None and scene.evidence.grid.world != 1
+    alone = (
+        not undecided and scene.evidence.grid.single and reports and speaker.role != "front-end" and speaker.label != "VllmWorkerProcess"
+    )
     number = 0 if alone and (rows == 1 or speaker.role != "unknown" or speaker.key == "") else None
     return number, speaker.label or ("log" if reports else "engine")
 

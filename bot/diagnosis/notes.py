@@ -1,12 +1,15 @@
 """What a reader should know about the figures: how the version is known, whose they are, and what does not add up."""
 
+import re
 from collections.abc import Iterator, Sequence
 
+from bot.diagnosis.failing import answered_rank, said_of_rank
 from bot.domain.diagnosis import Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
 
+_DOES_NOT_KNOW = re.compile(r"(?i)don.?t know|no idea|unknown|not sure|^\\?$")
 MOST_PROCESSES = 3
 MOST_REASONS = 2
 """The last steps took the most away."""
@@ -18,12 +21,25 @@ def notes_of(
     """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised."""
     return (
         *_foreign(evidence),
+        *_answer(evidence, rank),
         *_tenants(evidence, derived, change),
         *_counted_from(evidence, change),
         *_version(evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
+
+
+def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
+    """An answer about the rank that is not followed, and why."""
+    said, named = said_of_rank(evidence), answered_rank(evidence)
+    if said is None or _DOES_NOT_KNOW.search(said):
+        return
+    if rank is not None and rank.number is not None and rank.basis != "answer" and rank.number != named:
+        yield f"The answer {said[:60]!r} is not followed: what failed signs as {rank.label}, which is rank {rank.number}."
+    elif named is None:
+        sizes = f" below {evidence.grid.world}, the number of ranks here" if evidence.grid.world else ""
+        yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
 
 
 def _foreign(evidence: Evidence) -> Iterator[str]:

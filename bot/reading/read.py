@@ -102,14 +102,19 @@ def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
     return found
 
 
+_SAID = {"max_model_len": "max_model_len", "max_num_seqs": "max_num_seqs", "gpu_memory_utilization": "utilization"}
+"""Arguments that messages repeat, and the field that holds them."""
+
+
 def _deployment(
-    book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact], arguments: dict[str, Known[Setting]],
+    book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact], given: Mapping[str, Known[Setting]],
     tried: Mapping[str, tuple[Setting, ...]], environment: Mapping[str, Known[Setting]],
 ) -> Deployment:  # fmt: skip
+    arguments = dict(given)
     for fact in facts:
-        for name in ("max_model_len", "max_num_seqs"):
-            if name in fact.fields and name not in arguments and name not in tried:
-                arguments[name] = Known(fact.fields[name], "log", fact.source, fact.line)
+        for name, field in _SAID.items():
+            if field in fact.fields and name not in arguments and name not in tried:
+                arguments[name] = Known(fact.fields[field], "log", fact.source, fact.line)
     if (length := arguments.get("max_seq_len_trt")) is not None:
         arguments.setdefault("max_model_len", length)
     gpu, count, host, launcher = read_inventory(lines, facts)

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,56 @@ def test_a_figure_that_none_can_be_is_left_out_and_the_error_stays(figure: str) 
 def test_a_long_device_index_stays_the_number_that_it_is() -> None:
     assert judged(oom("2.00 GiB", "1.06 GiB", gpu=9_007_199_254_740_993))["rank"]["gpu_index"] == 9_007_199_254_740_993
     assert judged(oom("2.00 GiB", "1.06 GiB", gpu=10**30))["first_error"]["kind"] == "torch_oom"
+
+
+TP8 = "(Worker_TP7 pid=9) ERROR 11-18 10:00:01 [x.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+UNSIGNED = "INFO world_size=8 rank=0\nvllm serve org/m1 --tensor-parallel-size 8\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+def told(text: str, answer: str) -> dict[str, Any]:
+    return judge(load_rulebook(), [Contribution("paste", text), Contribution("answer", f"rank={answer}")])
+
+
+@pytest.mark.parametrize("answer", ["-1", "99", "3.7", "0 or 1", "8", "the first one"])
+def test_an_answer_that_names_no_one_rank_is_not_taken(answer: str) -> None:
+    document = told(UNSIGNED, answer)
+    assert (document["rank"] or {}).get("number") is None
+    assert any("names no one rank" in note and answer in note for note in document["notes"])
+
+
+@pytest.mark.parametrize("answer", ["3", "gpu3", "Rank 3", "Worker_TP3_EP3"])
+def test_an_answer_that_names_one_rank_is(answer: str) -> None:
+    document = told(UNSIGNED, answer)
+    assert (document["rank"]["number"], document["rank"]["basis"]) == (3, "answer")
+
+
+def test_the_tag_of_what_failed_stands_against_an_answer_and_it_says_so() -> None:
+    document = told(TP8, "3")
+    assert document["rank"]["number"] == 7
+    assert any("not followed" in note and "rank 7" in note for note in document["notes"])
+
+
+def test_nobody_is_noted_for_not_knowing() -> None:
+    assert not any("answer" in note for note in told(UNSIGNED, "I don't know")["notes"])
+
+
+def test_where_a_check_failed_the_smallest_pool_is_the_one_that_is_spoken_of() -> None:
+    text = (
+        "(Worker_TP0 pid=60) INFO 11-01 10:01:30 [gpu_worker.py:440] Available KV cache memory: 14.50 GiB\n"
+        "(Worker_TP1 pid=61) INFO 11-01 10:01:30 [gpu_worker.py:440] Available KV cache memory: 14.20 GiB\n"
+        "(EngineCore pid=55) ERROR 11-01 10:01:31 [core.py:1100] ValueError: To serve at least one request with the model's max seq len (131072), "
+        "(20.0 GiB KV cache is needed, which is larger than the available KV cache memory (14.2 GiB).\n"
+    )
+    assert "the pool has 14.20 GiB" in judged(text)["recommendation"]["because"]
+
+
+def test_a_budget_names_no_rank_where_the_diagnosis_names_none() -> None:
+    text = (
+        "ERROR 11-01 10:01:31 [multiproc_executor.py:492] ValueError: Free memory on device (31.44/47.38 GiB) on startup is less than desired GPU "
+        "memory utilization (0.95, 45.01 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+    )
+    document = judged(text)
+    assert document["rank"] is None
+    assert [row["rank"] for row in document["budgets"]] == [None]
+    assert document["deployment"]["gpu_memory_utilization"] == 0.95
+    assert document["first_error"]["total_bytes"] == document["budgets"][0]["total_bytes"]
