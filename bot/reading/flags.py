@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -65,11 +65,16 @@ class ArgumentReader:
         self._rules = {rule.name: rule for rule in book.arguments}
         spellings = {s for rule in book.arguments for s in (rule.name, *rule.keys) if s.isupper()}  # environment variables
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
-        names = sorted({re.escape(n).replace("_", "[-_]") for n in spellings}, key=len, reverse=True)
-        alternatives = "|".join(names) or "(?!)"
+        self._spellings = spellings
         self._anchors = ahocorasick_rs.AhoCorasick(sorted(_anchors(spellings)))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Compiled once a text holds an anchor: that takes 20 ms."""
+        names = sorted({re.escape(n).replace("_", "[-_]") for n in self._spellings}, key=len, reverse=True)
+        alternatives = "|".join(names) or "(?!)"
         # a flag may stand before a space or, in a list, before a comma; a key needs = or :
-        self._pattern = re.compile(
+        return re.compile(
             rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
             rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set )?(?:to|at)[ \t]+(?=\d))?)"
             rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"

@@ -11,7 +11,7 @@ from bot.reading.text import decode
 from bot.rulebook.load import load_rulebook
 
 LARGE = 2**20
-CHUNK = 2 * 2**20
+CHUNK = 2**18
 _NO_LINE = 2**15
 """A document of records has no line end in its first so many bytes."""
 _BETWEEN = re.compile(rb'([}\]])\s{0,2},\s{0,2}(?=[{\[]")')

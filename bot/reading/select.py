@@ -116,15 +116,10 @@ class Sieve:
         if len(own) > LONGEST:
             left = max(0, start - begin - LONGEST // 2)
             own = own[left : left + LONGEST]
-        earlier = chunk[max(0, begin - 4 * LONGEST) : max(0, begin - 1)].rsplit(b"\n", BEFORE)[-BEFORE:] if begin else []
-        later = chunk[end + 1 : end + 1 + 8 * LONGEST].split(b"\n", AFTER) if end >= 0 else []
-        if later and not later[-1]:
-            later.pop()  # what stands behind the last line end of a chunk is no line
-        later = later[:AFTER]
+        earlier, later = _before(chunk, begin), _after(chunk, end)
         if end < 0 or len(later) < AFTER:
             self._owed = max(self._owed, AFTER - len(later))
-        lines = [*(line[-LONGEST:] for line in earlier), own, *(line[:LONGEST] for line in later)]
-        return [(before + 1 - len(earlier) + n, line) for n, line in enumerate(lines)]
+        return [(before + 1 - len(earlier) + n, line) for n, line in enumerate([*earlier, own, *later])]
 
 
 def _keep(kept: dict[int, bytes], number: int, line: bytes) -> None:
@@ -133,6 +128,29 @@ def _keep(kept: dict[int, bytes], number: int, line: bytes) -> None:
         kept[number] = line
     elif line not in known and len(known) < MOST_OF_A_LINE:
         kept[number] = known + b" ... " + line  # messages far apart on one line
+
+
+def _before(chunk: bytes, begin: int) -> list[bytes]:
+    """The few lines that end where a line begins, found one by one: a wide stretch would be copied for each message."""
+    lines: list[bytes] = []
+    while begin > 0 and len(lines) < BEFORE:
+        end = begin - 1
+        least = max(0, end - 4 * LONGEST)
+        begin = chunk.rfind(b"\n", least, end) + 1
+        lines.insert(0, chunk[max(begin, end - LONGEST) : end])
+        if begin < least:
+            break  # a line without a beginning near by
+    return lines
+
+
+def _after(chunk: bytes, end: int) -> list[bytes]:
+    """The few lines behind a line's end; what stands behind the last line end of a chunk is none."""
+    lines: list[bytes] = []
+    while 0 <= end < len(chunk) - 1 and len(lines) < AFTER:
+        begin = end + 1
+        end = chunk.find(b"\n", begin)
+        lines.append(chunk[begin : min(end, begin + LONGEST) if end >= 0 else begin + LONGEST])
+    return lines
 
 
 def _text(line: bytes) -> str:

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,12 @@ class Gpus:
         self._exact = _index((_key(name), spec) for spec in self.specs for name in (spec.id, *spec.names))
         self._short = _index((_key(name), spec) for spec in self.specs for name in spec.short)
         self._clouds = {name.lower(): count for spec in self.specs for name, count in spec.cloud.items()}
-        self._mention = _mention_pattern(self.specs)
         self._anchors = ahocorasick_rs.AhoCorasick(sorted({_anchor(name) for name in _names(self.specs)}))
+
+    @cached_property
+    def _mention(self) -> re.Pattern[str]:
+        """Compiled once a text holds an anchor: that takes 40 ms."""
+        return _mention_pattern(self.specs)
 
     def find(self, name: str) -> GpuSpec | tuple[GpuSpec, ...] | None:
         """The card of a name; several when the name does not decide (`A100`), to be asked back; None when it is none."""
