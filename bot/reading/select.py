@@ -12,6 +12,8 @@ MANY = 20_000
 HEAD, TAIL = 300, 1200
 FIRST, LAST = 40, 40
 """Occurrences that are kept of each message: the first ones and the last ones."""
+OFTEN, FEW = 1000, 5
+"""What was said so often is looked at a few times a chunk only; the newest lines are kept anyway."""
 BEFORE, AFTER = 3, 8
 LONGEST = 16 * 1024
 MOST_OF_A_LINE = 64 * LONGEST
@@ -89,7 +91,7 @@ class Sieve:
             elif message in late:
                 late[message].append(start)
             else:
-                late[message] = deque((start,), maxlen=LAST)
+                late[message] = deque((start,), maxlen=LAST if seen[message] < OFTEN else FEW)
         return wanted, [(start, message) for message, starts in late.items() for start in starts]
 
     def _ends(self, chunk: bytes) -> None:
