@@ -15,6 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.settings import Settings, SettingsError
 from bot.slack import digests
@@ -47,7 +48,7 @@ LOGGERS = (
 )  # at DEBUG these write whole payloads: pasted logs, secrets and all
 PATIENCE = 5.0  # seconds for what was acknowledged but is not stored yet, at shutdown
 NOT_INSTALLED = "I am not installed in this workspace (any more). Whoever runs me can add it again, at /slack/install of my public address."
-PING = 5.0  # seconds between looks whether the socket lives
+LOOK = 1.0  # seconds between looks whether the socket lives
 MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
 
 
@@ -180,10 +181,10 @@ class SlackDoor:
     async def _connect(self, app_token: str) -> None:
         wait = 1.0
         while True:
-            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"), ping_interval=PING)
+            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"))
             try:
                 await self._socket.connect_async()  # type: ignore[no-untyped-call]
-                return
+                break
             except SlackApiError as refused:
                 log.error(
                     "Slack refuses SLACK_APP_TOKEN: %s. It needs connections:write, and Socket Mode must be on.",
@@ -194,6 +195,21 @@ class SlackDoor:
             await self._socket.client.aiohttp_client_session.close()
             await asyncio.sleep(wait)
             wait = min(wait * 2, 60.0)
+        await self._stay_connected(self._socket.client)
+
+    async def _stay_connected(self, client: SocketModeClient) -> None:
+        """A connection that broke without a word is made again soon: the client itself looks every ten seconds."""
+        wait = LOOK
+        while not client.closed:
+            await asyncio.sleep(wait)
+            wait = LOOK
+            if client.closed or await client.is_connected():
+                continue
+            try:
+                await client.connect_to_new_endpoint()
+            except (SlackApiError, aiohttp.ClientError, TimeoutError) as lost:
+                log.warning("Socket Mode cannot connect again yet: %s", lost)
+                wait = 5.0
 
     async def _events(self, request: web.Request) -> web.Response:
         if not self._settings.slack_signing_secret:

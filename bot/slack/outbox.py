@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.hosts import Hosts
 from bot.slack.installs import Identity, Installs
@@ -92,7 +93,7 @@ class Outbox:
                 async with asyncio.timeout(POST_SECONDS if sure else None):
                     answer = await getattr(self._installs.client(who.token), method.replace(".", "_"))(**arguments)
             except SlackApiError as refused:
-                status = refused.response.status_code
+                status = _status(refused)
                 if status == 429:
                     self._not_before[lane] = max(self._not_before.get(lane, 0.0), time.monotonic() + _retry_after(refused))
                     attempt, limited = attempt - 1, limited + 1
@@ -316,6 +317,15 @@ class Outbox:
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:
     """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block where there is none."""
     return list(blocks) or [fit(rich(line(text)))], escape(cut(text, FALLBACK)).strip() or "–"
+
+
+def _status(refused: SlackApiError) -> int:
+    """The status of the answer; one without Slack's words on what is wrong is a gateway's, not Slack's."""
+    answer = refused.response
+    if not isinstance(answer, AsyncSlackResponse):  # the body could not be read
+        return 502
+    said = isinstance(answer.data, dict) and answer.data.get("error")
+    return answer.status_code if said or answer.status_code == 429 else max(answer.status_code, 502)
 
 
 def _retry_after(refused: SlackApiError) -> float:

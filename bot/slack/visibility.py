@@ -24,6 +24,7 @@ class Sight:
 
     viewer: Viewer
     complete: bool
+    foreign: bool = False  # of another organisation
 
 
 class Visibility:
@@ -38,7 +39,7 @@ class Visibility:
         own = frozenset({here}) if here else frozenset()
         standing = "foreign" if foreign else await self._standing(who, user)
         if standing == "foreign":
-            return Sight(Viewer(who.team, user, who.enterprise, own), complete=True)
+            return Sight(Viewer(who.team, user, who.enterprise, own), complete=True, foreign=True)
         public: frozenset[str] | None = frozenset()
         if standing == "member":
             public = await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)

@@ -31,7 +31,7 @@ LOGIN = b"<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>
 @dataclass
 class Fault:
     method: str
-    kind: str  # ratelimited | status | error | slow (carried out later) | late (answered later) | drop
+    kind: str  # garbled (200, but not what Slack says) | ratelimited | status | error | slow (carried out later) | late (answered later) | drop
     times: int = 1
     value: Any = None
 
@@ -417,6 +417,8 @@ class FakeSlack:
         call.ok, call.error = False, f"fault:{fault.kind}"
         if fault.kind == "ratelimited":
             return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers={"Retry-After": str(fault.value or 1)})
+        if fault.kind == "garbled":
+            return web.Response(text=str(fault.value), content_type="text/html" if "<" in fault.value else "application/json")
         if fault.kind == "status":
             return web.Response(status=fault.value or 500, text="<html>Server Error</html>", content_type="text/html")
         return web.json_response({"ok": False, "error": fault.value}, headers=self._headers(team))

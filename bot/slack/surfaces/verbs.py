@@ -49,7 +49,7 @@ async def answer(room: Room, job: Job, said: Verb) -> Said:
     if body.get("thread_ts") and body.get("channel"):
         found = await incident_of(room, job, Place(body["channel"], body["thread_ts"]))
         here = found.id if found else None
-    if body.get("foreign") and said.name in HOUSE_ONLY:
+    if sight.foreign and said.name in HOUSE_ONLY:
         return [], "Only members of the workspace that installed me can do this."
     try:
         return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
