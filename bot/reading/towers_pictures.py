@@ -1,7 +1,7 @@
 """Picture encoders that stand beside a text encoder, or two in a row: CLIP, SigLIP with its head, SAM, Qwen2 as an encoder."""
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields
+from bot.reading.tensor_fields import Fields, plausible_layers
 from bot.reading.tensor_parts import vector
 from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 
@@ -111,6 +111,24 @@ def deepseek_vision(f: Fields) -> Modules:
         vector(2 * hidden + 4 * text),
         wide(hidden * merge * merge, Part(text)),
         back(Part(text), text),
+    ]
+
+
+def muse_vision(f: Fields) -> Modules:
+    """Muse Glimmer's tower: attention dealt, feed-forward and adapter on every rank. Source: vLLM models/muse_glimmer.py."""
+    v = Sizes(f, "vision_config")
+    hidden, heads, inner = int(v("hidden_size")), int(v("num_attention_heads")), int(v("intermediate_size"))
+    patch, times = int(v("patch_size")), int(v("patch_temporal", default=1))
+    out, between = f.number("out_hidden_size"), f.number("projector_hidden_size")
+    head = Part(heads, hidden // heads)
+    one: Modules = [wide(hidden, head, head, head), back(head, hidden), full(hidden, inner), full(inner, hidden), vector(4 * hidden)]
+    return [
+        patches(times * 3 * patch * patch, hidden, bias=False),
+        vector((int(v("pos_emb_height")) * int(v("pos_emb_width")) + 4) * hidden),
+        *one * plausible_layers(int(v("num_hidden_layers")), "layers in its tower"),
+        full(out, between, bias=False),
+        full(between, between, bias=False),
+        full(between, f.find("hidden"), bias=False),
     ]
 
 
