@@ -21,6 +21,16 @@ def _setting(env: str, default: Any, meaning: str, *, secret: bool = False, span
     return field(default=default, metadata={"env": env, "meaning": meaning, "secret": secret, "span": span})
 
 
+def shown_url(url: str) -> str:
+    """A URL as it may be shown: without a password, whatever letters that has, and without its query, which may hold one too."""
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme.startswith("sqlite"):
+        return url.partition("?")[0]
+    who, at, where = rest.rpartition("@")
+    name, colon, _ = who.partition(":")
+    return f"{scheme}://{name.partition('?')[0]}{':***' if colon else ''}{at}{where.partition('?')[0]}"
+
+
 NO_TOKEN = ""
 """`hf_token` where none may be sent, not even the one that huggingface_hub would find by itself."""
 

@@ -10,6 +10,7 @@ from typing import Literal, TextIO
 
 from bot.cli.terminal import put
 from bot.settings import Settings
+from bot.store.private import private_text
 from bot.usecases.reply import Reply, Unusable
 
 
@@ -63,7 +64,7 @@ def _stream(options: argparse.Namespace) -> Iterator[TextIO]:
         return
     part = path.with_name(f"{path.name}.part")  # an older export stays whole until this one is
     try:
-        with part.open("w", encoding="utf-8", newline="") as stream:
+        with private_text(part) as stream:
             yield stream
         part.replace(path)
     except OSError as error:

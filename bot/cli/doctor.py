@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.terminal import put
 from bot.settings import Settings
-from bot.usecases.doctor import Check, check_hub, check_rulebook, check_store, checkup
+from bot.usecases.doctor import Check, check_hub, check_rulebook, check_store, checkup, unusable_store
 from bot.usecases.reply import Reply
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def _examined(settings: Settings) -> Reply:
     try:
         store = await open_store(settings.database)
     except StoreError as error:
-        return checkup([*checks, Check("database", False, str(error), "check OOMBOT_DATABASE_URL and the owner of its folder")])
+        return checkup([*checks, unusable_store(error)])
     try:
         checks.append(await check_store(store))
         for more in others:

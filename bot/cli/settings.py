@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from bot.cli.terminal import put, table
-from bot.settings import Settings
+from bot.settings import Settings, shown_url
 from bot.usecases.reply import Reply
 
 
@@ -18,18 +18,12 @@ def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 always; no secret is shown."""
     rows = [_row(item, settings) for item in fields(Settings)]
-    reply = Reply("settings", {"schema": "oombot.settings/1", "database": _without_password(settings.database), "settings": rows})
+    reply = Reply("settings", {"schema": "oombot.settings/1", "database": shown_url(settings.database), "settings": rows})
     put(reply, options.json, table([[r["name"], "set" if r["value"] is True else str(r["value"] or "-"), r["meaning"]] for r in rows]))
     return 0
 
 
 def _row(item: Any, settings: Settings) -> dict[str, Any]:
     value = getattr(settings, item.name)
-    shown = bool(value) if item.metadata["secret"] else _without_password(value) if isinstance(value, str) else value
+    shown = bool(value) if item.metadata["secret"] else shown_url(value) if isinstance(value, str) else value
     return {"name": item.metadata["env"], "value": shown, "default": item.default or None, "meaning": item.metadata["meaning"]}
-
-
-def _without_password(text: str) -> str:
-    from bot.reading.redact import redact
-
-    return redact(text)[0]

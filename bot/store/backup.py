@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from bot.store.errors import StoreError, explain
+from bot.store.private import ALONE, private_file, private_folder
 
 
 def backup(source: Path, target: Path) -> int:
@@ -17,6 +18,7 @@ def backup(source: Path, target: Path) -> int:
             running.execute("SELECT count(*) FROM sqlite_master")  # else a damaged source is blamed on the target
     except sqlite3.Error as error:
         raise StoreError(explain(error, str(source))) from error
+    private_file(target)
     try:
         with closing(sqlite3.connect(f"file:{_uri(source)}?mode=ro", uri=True)) as running, closing(sqlite3.connect(target)) as copy:
             running.backup(copy)
@@ -34,7 +36,8 @@ def restore(source: Path, target: Path) -> None:
     """Put a backup in the place of a database, page by page, also when that is open elsewhere. StoreError when it is no backup of ours."""
     check(source)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(target.absolute().parent)
+        private_file(target)
         with closing(sqlite3.connect(f"file:{_uri(source)}?mode=ro", uri=True)) as copy, closing(sqlite3.connect(target)) as running:
             copy.backup(running)
     except (sqlite3.Error, OSError) as error:
@@ -78,8 +81,8 @@ def set_aside(path: Path) -> Path:
         return aside
     try:
         for ending in ("", "-wal", "-shm"):
-            if path.with_name(path.name + ending).exists():
-                path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
+            if (part := path.with_name(path.name + ending)).exists():
+                part.rename(aside.with_name(aside.name + ending)).chmod(ALONE)
     except OSError as error:
         raise StoreError(f"{path} cannot be moved to {aside} ({error.strerror}). Nothing was changed.") from error
     return aside

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Table, func, insert, select, text, tuple_
 from bot.store import index, rollups
 from bot.store.derived import spoken
 from bot.store.errors import StoreError
+from bot.store.flaw import flaw
 from bot.store.numbers import label
 from bot.store.packed import pack, pack_document, unpack, unpack_document
 from bot.store.tables import contributions, counters, diagnoses, figures, incidents, metadata, outcomes, replies, settings, trials, watches
@@ -45,6 +46,11 @@ def export_beside(connection: Connection) -> list[dict[str, Any]]:
         for table in _BESIDE
         for row in connection.execute(select(table).order_by(*table.primary_key.columns)).mappings()
     ]
+
+
+def flaw_of(record: Mapping[str, Any]) -> str | None:
+    """Why a record cannot be imported, None where it can."""
+    return flaw(record, incidents, _PARTS, _BESIDE)
 
 
 def import_records(connection: Connection, records: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
@@ -110,10 +116,10 @@ def must_be_empty(connection: Connection) -> None:
 
 
 def _write_incidents(connection: Connection, records: Sequence[Mapping[str, Any]]) -> None:
-    rows = [dict(record["incident"]) for record in records]
+    rows = [_whole(incidents, record["incident"]) for record in records]
     write_page(connection, incidents, rows)
     for table in _PARTS:
-        parts = [_in(one) for record in records for one in record.get(table.name, ())]
+        parts = [_in(_whole(table, one)) for record in records for one in record.get(table.name, ())]
         write_page(connection, table, parts)
         if table is trials:
             rollups.adjust_tried(connection, (), parts)
@@ -142,7 +148,7 @@ def _is_there(connection: Connection, row: Mapping[str, Any]) -> bool:
 
 
 def _write_beside(connection: Connection, record: Mapping[str, Any]) -> None:
-    table, row = metadata.tables[record["table"]], dict(record["row"])
+    table, row = metadata.tables[record["table"]], _whole(metadata.tables[record["table"]], record["row"])
     if table is counters:
         _raise_counter(connection, row)
         return
@@ -178,6 +184,11 @@ def _out(row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, bytes):
             shown[name] = unpack(value) if name == "text" else unpack_document(value)
     return shown
+
+
+def _whole(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with every column: an export of an earlier version may lack some."""
+    return {column.name: row.get(column.name) for column in table.columns}
 
 
 def _in(row: Mapping[str, Any]) -> dict[str, Any]:

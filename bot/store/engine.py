@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from bot.store.errors import StoreError, explain
+from bot.settings import shown_url
+from bot.store.errors import StoreError, explain, unwritable
+from bot.store.private import private_file, private_folder
 from bot.store.schema import HEAD, migrations_folder
 
 BUSY_SECONDS = 5
@@ -59,7 +61,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = read_url(url)
         self.sqlite = self.url.drivername.startswith("sqlite")
-        self.place = str(self.url.database) if self.sqlite else self.url.render_as_string(hide_password=True)
+        self.place = str(self.url.database) if self.sqlite else shown_url(url)
+        self.file = Path(self.place).expanduser().absolute() if self.sqlite and self.place != ":memory:" else None
         self.engine = _engine(self.url, self.sqlite)
         self._one_writer = asyncio.Lock()  # inside one process a queue is kinder than SQLite's busy waiting
 
@@ -93,8 +96,8 @@ class Database:
 
     async def prepare(self, migrate: bool) -> None:
         """See that the schema is today's; with `migrate` bring an empty or older one there. StoreError says what else it is."""
-        if self.sqlite and self.url.database != ":memory:":
-            self._make_folder()
+        if self.file is not None:
+            self._make_place(self.file)
         async with self.read() as connection:
             found = await connection.run_sync(revision)
         if found == HEAD:
@@ -104,13 +107,35 @@ class Database:
         async with self.write() as connection:
             await connection.run_sync(_upgrade, self.place)
 
-    def _make_folder(self) -> None:
-        folder = Path(str(self.url.database)).expanduser().absolute().parent
+    def _make_place(self, file: Path) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(file.parent)
         except OSError as error:
-            why = f"The folder {folder} for the database cannot be made ({error.strerror})."
+            why = f"The folder {file.parent} for the database cannot be made ({error.strerror})."
             raise StoreError(f"{why} Make it, or set OOMBOT_DATABASE_URL to another place.") from error
+        if file.exists():
+            self._leave_alone(file)
+        private_file(file)
+
+    def _leave_alone(self, file: Path) -> None:
+        """StoreError when the file holds another program's tables; it is looked at before anything could change it."""
+        try:
+            with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as there:
+                tables = {name for (name,) in there.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        except sqlite3.Error:
+            return  # opening it says what is wrong with it
+        if tables and not {"alembic_version", "incidents"} <= tables:
+            raise StoreError(_foreign(self.place))
+
+    async def writable(self) -> None:
+        """StoreError when nothing could be written now: no room, no permission, a standby. Asks without writing."""
+        if self.file is not None:
+            unwritable(self.file, self.place)
+        if self.sqlite:
+            return
+        async with self.read() as connection:
+            if (await connection.execute(text("SHOW transaction_read_only"))).scalar() == "on":
+                raise StoreError(explain(sqlite3.OperationalError("read-only"), self.place))
 
     async def checkpoint(self) -> None:
         """SQLite: move the write-ahead log into the file and empty it, so that erased text is in neither. Waits for no reader."""
@@ -164,6 +189,10 @@ def _still_open(connection: Any, _: object, __: object) -> None:
         raise DisconnectionError("closed by the server")
 
 
+def _foreign(place: str) -> str:
+    return f"{place} holds tables of another program. Set OOMBOT_DATABASE_URL to a database of its own."
+
+
 def _upgrade(connection: Connection, place: str) -> None:
     """Bring the schema to HEAD inside the caller's transaction; a second process that waited for the lock finds nothing to do."""
     from alembic import command
@@ -180,7 +209,7 @@ def _upgrade(connection: Connection, place: str) -> None:
     if found is not None and found not in known:
         raise StoreError(f"{place} was made by a newer oombot (schema {found}). Install that version, or use another database.")
     if found is None and set(inspect(connection).get_table_names()) & {"incidents", "contributions"}:
-        raise StoreError(f"{place} holds tables of another program. Set OOMBOT_DATABASE_URL to a database of its own.")
+        raise StoreError(_foreign(place))
     try:
         command.upgrade(config, "head")
     except OperationalError as error:

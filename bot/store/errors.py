@@ -1,5 +1,12 @@
 """When the database cannot: one sentence that says what was wrong, where, and what to do."""
 
+import os
+import shutil
+from pathlib import Path
+
+LEAST_ROOM = 4 * 2**20
+"""Bytes of free space that a write may need: the write-ahead log is brought into the file at 4 MB."""
+
 
 class StoreError(Exception):
     """The world failed, not the caller. The message can be shown to a person; it holds no text of anyone's log and no password."""
@@ -20,10 +27,36 @@ def explain(error: BaseException, place: str) -> str:
     """A sentence for what a driver raised. `place` is the database without its password."""
     said = " ".join(str(getattr(error, "orig", None) or error).split())
     low = said.lower() or ("timed out" if isinstance(error, TimeoutError) else "")
+    if any(needle in low for needle in _PERHAPS_FULL) and _is_full(Path(place).parent):
+        return _FULL.format(place=place)
     for needles, sentence in _KNOWN:
         if any(needle in low for needle in needles):
             return sentence.format(place=place)
     return f"The database {place} did not answer as it should ({said[:160]}). Run `oombot doctor` to see whether it can be opened at all."
+
+
+def unwritable(file: Path, place: str) -> None:
+    """StoreError when an SQLite file could not be written now, for want of room or of permission."""
+    if not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        raise StoreError(_READ_ONLY.format(place=place))
+    if _is_full(file.parent):
+        raise StoreError(_FULL.format(place=place))
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < LEAST_ROOM
+    except OSError:  # no folder of this machine
+        return False
+
+
+_FULL = "The disk that holds {place} is full. Make room on it; nothing can be kept until then."
+_READ_ONLY = (
+    "The database {place} is read-only for this user. "
+    "Give write permission to the file and its folder, or set OOMBOT_DATABASE_URL to another place."
+)
+_PERHAPS_FULL = ("disk i/o error", "unable to open database file")
+"""What SQLite says where there is no room for the files that it puts beside its own."""
 
 
 _KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -33,12 +66,11 @@ _KNOWN: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("readonly", "read-only", "permission denied for"),
-        "The database {place} is read-only for this user. "
-        "Give write permission to the file and its folder, or set OOMBOT_DATABASE_URL to another place.",
+        _READ_ONLY,
     ),
     (
         ("database or disk is full", "no space left", "disk full", "could not extend file"),
-        "The disk that holds {place} is full. Make room, or remove old evidence with `oombot db purge`.",
+        _FULL,
     ),
     (
         ("unable to open database file",),

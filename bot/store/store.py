@@ -228,6 +228,10 @@ class Store:
             count = await connection.run_sync(dump.count_incidents)
         return {"place": self.place, "kind": "sqlite" if self._database.sqlite else "postgresql", "schema": schema, "incidents": count}
 
+    async def writable(self) -> None:
+        """StoreError when nothing could be kept now: no room, no permission, a standby. Cheap, and writes nothing."""
+        await self._database.writable()
+
     # Deliveries
 
     async def deliver(

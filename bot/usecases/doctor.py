@@ -46,12 +46,20 @@ def check_rulebook() -> Check:
 
 
 async def check_store(store: "Store") -> Check:
-    """Does the database answer?"""
+    """Does the database answer, and could something be kept in it?"""
     try:
         state = await store.state()
+        await store.writable()
     except StoreError as error:
-        return Check("database", False, str(error), "check OOMBOT_DATABASE_URL and the owner of its folder")
+        return unusable_store(error)
     return Check("database", True, f"{store.place}, {state.get('incidents', 0):,} incidents")
+
+
+def unusable_store(error: StoreError) -> Check:
+    """The sentence says what is wrong and what to do; where to look stands below it."""
+    return Check(
+        "database", False, str(error), "it is the one that OOMBOT_DATABASE_URL names, by default a file in this user's data folder"
+    )
 
 
 def check_hub(settings: Settings) -> Check:

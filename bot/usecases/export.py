@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TextIO
 
-from bot.store.dump import SCHEMA, incident_types
+from bot.domain.foreign import foreign_json
+from bot.store.dump import SCHEMA, flaw_of, incident_types
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
 from bot.usecases.reply import Reply, Unusable
@@ -46,7 +47,7 @@ def _from_lines(source: TextIO) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(source, start=1):
         if line.strip():
             try:
-                record = json.loads(line)
+                record = foreign_json(line)
             except ValueError as error:
                 raise Unusable(f"Line {number} is not JSON ({error}). Nothing was imported.") from error
             yield _checked(record, number)
@@ -54,17 +55,19 @@ def _from_lines(source: TextIO) -> Iterator[Mapping[str, Any]]:
 
 def _from_csv(source: TextIO) -> Iterator[Mapping[str, Any]]:
     csv.field_size_limit(sys.maxsize)
-    for number, cells in enumerate(csv.DictReader(source), start=2):
-        try:
-            record = _record(cells)
-        except (KeyError, ValueError, TypeError) as error:
-            raise Unusable(f"Row {number} is not as `oombot db export` writes it ({error}). Nothing was imported.") from error
-        yield _checked(record, number)
+    number = 1
+    try:
+        for number, cells in enumerate(csv.DictReader(source), start=2):
+            yield _checked(_record(cells), number)
+    except (KeyError, ValueError, TypeError, AttributeError, csv.Error) as error:
+        raise Unusable(f"Row {number} is not as `oombot db export` writes it ({error}). Nothing was imported.") from error
 
 
 def _checked(record: Any, number: int) -> Mapping[str, Any]:
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:
         raise Unusable(f"Line {number} is no record of {SCHEMA}. Nothing was imported; give a file that `oombot db export` wrote.")
+    if (flaw := flaw_of(record)) is not None:
+        raise Unusable(f"Line {number} cannot be imported: {flaw}. Nothing was imported; give a file as `oombot db export` wrote it.")
     return record
 
 
@@ -77,9 +80,9 @@ def _cells(record: Mapping[str, Any]) -> dict[str, str]:
 
 def _record(cells: Mapping[str, str]) -> dict[str, Any]:
     if cells["table"] != "incidents":
-        return {"schema": SCHEMA, "table": cells["table"], "row": json.loads(cells["row"])}
+        return {"schema": SCHEMA, "table": cells["table"], "row": foreign_json(cells["row"])}
     incident = {name: _value(cells[name], kind) for name, kind in incident_types().items()}
-    return {"schema": SCHEMA, "id": cells["id"], "incident": incident, **{name: json.loads(cells[name]) for name in _PARTS}}
+    return {"schema": SCHEMA, "id": cells["id"], "incident": incident, **{name: foreign_json(cells[name]) for name in _PARTS}}
 
 
 def _cell(value: Any) -> str:

@@ -1,7 +1,9 @@
 import sqlite3
+from pathlib import Path
 
 import pytest
 
+from bot.store import errors
 from bot.store.errors import explain
 
 
@@ -26,3 +28,11 @@ def test_every_failure_is_a_sentence_with_the_place(error: Exception, said: str)
     assert said in sentence
     assert "/data/oombot.db" in sentence
     assert sentence.endswith((".", "`."))
+
+
+def test_an_input_error_on_a_full_disk_is_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = str(tmp_path / "oombot.db")
+    assert "did not answer as it should (disk I/O error)" in explain(sqlite3.OperationalError("disk I/O error"), place)
+    monkeypatch.setattr(errors, "LEAST_ROOM", 2**80)
+    for said in ("disk I/O error", "unable to open database file"):
+        assert "oombot.db is full. Make room on it" in explain(sqlite3.OperationalError(said), place)

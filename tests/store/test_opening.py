@@ -9,8 +9,12 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from bot.domain.incident import Origin
+from bot.settings import shown_url
+from bot.store import errors
+from bot.store.backup import backup, restore, set_aside
 from bot.store.engine import Database, revision
 from bot.store.errors import StoreError
+from bot.store.private import private_text
 from bot.store.schema import HEAD, migrations_folder, sqlite_file
 from bot.store.store import Store, open_store
 from tests.store.material import document, paste
@@ -61,6 +65,68 @@ async def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None
     path.write_text("not a database, but long enough to be read as a header " * 20)
     assert "not a database" in await refusal(f"sqlite+aiosqlite:///{path}")
     assert path.read_text().startswith("not a database, but")
+
+
+@pytest.mark.parametrize("made", ["CREATE TABLE users (id INTEGER)", "CREATE TABLE alembic_version (version_num TEXT)"])
+async def test_a_file_of_another_program_is_refused_and_stays_as_it_was(tmp_path: Path, made: str) -> None:
+    path = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(path)) as theirs:
+        theirs.execute(made)
+    before = path.read_bytes()
+    assert "tables of another program" in await refusal(f"sqlite+aiosqlite:///{path}")
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["theirs.db"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a user's folder from others")
+async def test_what_is_kept_is_its_owner_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    ours, given = tmp_path / "home/oombot", tmp_path / "given"
+    ours.mkdir(parents=True, mode=0o755)
+    given.mkdir(mode=0o750)
+    for path in (ours / "oombot.db", given / "oombot.db", tmp_path / "new/folder/oombot.db"):
+        store = await open_store(f"sqlite+aiosqlite:///{path}")
+        await store.append(Origin(), [paste()], document())
+        assert {one.name: oct(one.stat().st_mode & 0o777) for one in path.parent.iterdir()} == dict.fromkeys(
+            ("oombot.db", "oombot.db-wal", "oombot.db-shm"), "0o600"
+        )
+        await store.close()
+    modes = [oct(folder.stat().st_mode & 0o777) for folder in (ours, given, tmp_path / "new/folder")]
+    assert modes == ["0o700", "0o750", "0o700"], "a folder that somebody else made keeps its mode"
+    backup(ours / "oombot.db", tmp_path / "kept.db")
+    restore(tmp_path / "kept.db", tmp_path / "again.db")
+    (tmp_path / "damaged.db").write_text("no database " * 100)
+    with private_text(tmp_path / "export.jsonl") as export:
+        export.write("{}")
+    for path in (tmp_path / "kept.db", tmp_path / "again.db", set_aside(tmp_path / "damaged.db"), tmp_path / "export.jsonl"):
+        assert oct(path.stat().st_mode & 0o777) == "0o600", path
+
+
+async def test_a_disk_without_room_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path}/oombot.db")
+    await store.writable()
+    monkeypatch.setattr(errors, "LEAST_ROOM", 2**80)
+    with pytest.raises(StoreError, match=r"The disk that holds .*oombot\.db is full"):
+        await store.writable()
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+asyncpg://bot:pg/pw7788@127.0.0.1:1/oombot",
+        "postgresql+asyncpg://bot@127.0.0.1:1/oombot?password=pw7788",
+        "postgresql+asyncpg://bot:p@pw7788@127.0.0.1:1/oombot",
+        "postgresql+asyncpg://bot:p?pw7788@127.0.0.1:1/oombot",
+        "postgresql+asyncpg://127.0.0.1:1/oombot?user=bot&password=pw7788",
+    ],
+)
+async def test_no_form_of_a_url_shows_its_password(url: str) -> None:
+    said = await refusal(url)
+    assert "pw7788" not in said
+    assert "pw7788" not in shown_url(url)
+    assert shown_url(url).startswith("postgresql+asyncpg://")
+    assert shown_url(url).endswith("127.0.0.1:1/oombot")
 
 
 async def test_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -64,6 +65,8 @@ async def test_no_cell_is_a_formula(tmp_path: Path) -> None:
         ("jsonl", "[1]\n", "Line 1 is no record of oombot.export/1"),
         ("jsonl", '{"schema": "other/1"}\n', "Line 1 is no record"),
         ("csv", "a,b\n1,2\n", "Row 2 is not as"),
+        ("csv", "table,id\nincidents\n", "Row 2 is not as"),
+        ("csv", 'table,row\nwatches,"{}"\n', "Line 2 cannot be imported: its watches row has no"),
     ],
 )
 async def test_what_is_no_export_is_refused_with_its_line(tmp_path: Path, form: Any, text: str, said: str) -> None:
@@ -71,6 +74,59 @@ async def test_what_is_no_export_is_refused_with_its_line(tmp_path: Path, form: 
         with pytest.raises(Unusable, match=said):
             await take_in(desk, io.StringIO(text), form)
         assert (await store.state())["incidents"] == 0
+
+
+def spoilt(spoil: Any, record: dict[str, Any]) -> str:
+    spoil(record)
+    return json.dumps(record)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda r: r.update(incident=None), "its incident is no object"),
+        (lambda r: r.update(incident={}), "its incident has no key"),
+        (lambda r: r["incident"].pop("team"), "its incident has no team"),
+        (lambda r: r["incident"].update(team=7), "team of its incident is not text"),
+        (lambda r: r["incident"].update(model="\udcff"), "model of its incident is not text"),
+        (lambda r: r["incident"].update(key=2**70), "key of its incident is not a whole number"),
+        (lambda r: r["incident"].update(private="yes"), "private of its incident is not true or false"),
+        (lambda r: r["incident"].update(mood="good"), "its incident has a field 'mood' that this version does not know"),
+        (lambda r: r.update(contributions={}), "its contributions are no list"),
+        (lambda r: r.update(contributions=["x"]), "its contributions 1 is no object"),
+        (lambda r: r["contributions"][0].update(text=[1]), "text of its contributions 1 is not text"),
+        (lambda r: r["contributions"][0].update(incident=5), "its contributions 1 belongs to another incident"),
+        (lambda r: r["diagnoses"][0].update(document="x"), "document of its diagnoses 1 is not an object"),
+        (lambda r: r.update(table="deliveries", row={}), "there is no table 'deliveries' that can be imported"),
+        (lambda r: r.update(table="watches", row=[]), "its watches row is no object"),
+    ],
+)
+async def test_a_record_of_another_kind_is_refused_with_its_line_and_what_is_wrong(tmp_path: Path, spoil: Any, said: str) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        good = (await lines_of(desk)).splitlines()[0]
+        with pytest.raises(Unusable, match=rf"^Line 2 cannot be imported: {said}\. Nothing was imported"):
+            await take_in(desk, io.StringIO(f"{good}\n{spoilt(spoil, json.loads(good))}\n"))
+        assert (await store.state())["incidents"] == 1
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' * 50_000])
+async def test_a_bottomless_record_is_no_json(tmp_path: Path, line: str) -> None:
+    async with desk_in(tmp_path) as (desk, _):
+        with pytest.raises(Unusable, match=r"Line 1 is not JSON \(it is nested too deeply"):
+            await take_in(desk, io.StringIO(line))
+
+
+async def test_a_field_that_may_be_empty_may_be_missing_in_some_records(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    async with desk_in(tmp_path / "a") as (desk, store), desk_in(tmp_path / "b") as (other, _):
+        await store.append(Origin(), [paste()], document())
+        await store.append(Origin(), [paste()], document())
+        first, second, *beside = (json.loads(line) for line in (await lines_of(desk)).splitlines())
+        del first["incident"]["rules"], second["contributions"][0]["name"]
+        text = "\n".join(json.dumps(record) for record in (first, second, *beside))
+        assert (await take_in(other, io.StringIO(text))).document["says"] == "2 incidents came in."
 
 
 async def test_a_bad_line_after_good_ones_imports_none_of_them(tmp_path: Path) -> None:
