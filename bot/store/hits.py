@@ -1,13 +1,14 @@
 """The incidents that fulfil a set of conditions, newest first or best first.
 
-SQLite has no way to cut one index with another, so every condition is a word of the full-text index (`index.mark`) and FTS5 walks their
-lists side by side. PostgreSQL's planner chooses among the column indexes itself; only words go to its full-text index.
+Each index of a judged column holds the others beside it, so that walking one of them answers most searches without a row. PostgreSQL's
+planner chooses among them itself; for SQLite, which knows no shares, `_lead` does. Where walking one would take long, and where words are
+asked for, SQLite's full-text index is asked: every condition is a word of it too (`index.mark`), and FTS5 walks their lists side by side.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, column, func, literal, literal_column, or_, select, table, text
+from sqlalchemy import ColumnElement, Connection, Select, column, func, literal, literal_column, or_, select, table, text, union_all
 
 from bot.store import rollups, tables
 from bot.store.derived import OPEN
@@ -20,6 +21,7 @@ INTEGERS = ("rank", "tp")
 _CHANNELS_AS_MARKS = 20
 _FEW = 20_000  # incidents of a team
 _MANY, _MOST, _LEADERS = 8, 0.4, 2
+_MOST_LED = 200_000  # entries of an index that are walked within a tenth of a second
 
 fts = table("search", column("rowid"), column("words"), column("marks"))
 
@@ -44,15 +46,16 @@ class Hits:
         self.sqlite = connection.dialect.name == "sqlite"
         self.values = dict(values)
         self.bare = not self.values and not self.words
-        self.key = fts.c.rowid if self.sqlite and not self.bare else incidents.c.key
-        self.where: list[ColumnElement[bool]] = [visible(incidents, who, by_index=not self.sqlite or self.bare)]
+        self.lead = self._lead() if self.sqlite and not self.words else None
+        by_key = not self.sqlite or self.bare or self.lead is not None
+        self.key = incidents.c.key if by_key else fts.c.rowid
+        self.where: list[ColumnElement[bool]] = [visible(incidents, who, by_index=by_key)]
         self.where += [] if since is None else [self.key >= since]
         self.where += [] if until is None else [self.key < until]
         self.where += [incidents.c.number.in_(numbers)] if numbers else []
-        self.where += self._sqlite() if self.sqlite else self._postgres()
+        self.where += self._by_columns() if self.lead or not self.sqlite else self._by_marks()
 
-    def select(self, *columns: Any) -> Select[Any]:
-        """Columns of the incidents that match, in no order."""
+    def _select(self, *columns: Any) -> Select[Any]:
         query = select(*columns).where(*self.where)
         if self.sqlite and not self.bare:
             # The full-text index leads, the incidents follow by key: `visible` below offers SQLite no index of theirs.
@@ -61,12 +64,22 @@ class Hits:
             return query.select_from(incidents.join(tables.search, tables.search.c.incident == incidents.c.key))
         return query.select_from(incidents)
 
+    def newest_of(self, *columns: ColumnElement[Any], limit: int, before: int | None = None) -> Select[Any]:
+        """Columns of the newest that match. `before`: those behind the incident of that number."""
+        where = [] if before is None else [self.key < self._key_of(before).scalar_subquery()]
+        if self.lead is None:
+            return self._select(*columns).where(*where).order_by(self.key.desc()).limit(limit)
+        # One walk for each value, and SQLite merges them: with IN it would sort all that it finds.
+        walk = select(incidents.c.key, *(one for one in columns if one is not incidents.c.key)).where(*self.where, *where)
+        walk = walk.with_hint(incidents, f"INDEXED BY ix_incidents_team_{self.lead}_key", "sqlite")
+        walks = [walk.where(_one_of(self.lead, [value])) for value in self._columns()[self.lead]]
+        merged = union_all(*walks).order_by(text("key DESC")).limit(limit).subquery()
+        return select(*(merged.c[one.name] for one in columns))
+
     def newest(self, limit: int, before: int | None = None) -> list[dict[str, Any]]:
         """Newest first."""
-        query = self.select(incidents.c.key).order_by(self.key.desc()).limit(limit)
-        if before is not None:
-            query = query.where(self.key < self._key_of(before).scalar_subquery())
-        return self._rows(self.connection.execute(query).scalars().all())
+        keys = self.connection.execute(self.newest_of(incidents.c.key, limit=limit, before=before)).scalars()
+        return self._rows(sorted(keys, reverse=True))
 
     def ranked(self, limit: int, before: int | None = None) -> list[dict[str, Any]] | None:
         """The best first, from behind the incident numbered `before` on; None where a word is so common that weighing it reads too much."""
@@ -91,7 +104,7 @@ class Hits:
         if self.sqlite:
             return self._best_sqlite()
         rank = func.ts_rank(tables.search.c.words, self._tsquery())
-        return self.select(incidents.c.key).order_by(rank.desc(), incidents.c.key.desc())
+        return self._select(incidents.c.key).order_by(rank.desc(), incidents.c.key.desc())
 
     def _best_sqlite(self) -> Select[Any] | None:
         # bm25 reads the whole list of each word, so the words are asked alone, without the marks.
@@ -99,12 +112,42 @@ class Hits:
             one = select(fts.c.rowid).where(_match(_said((word,)))).limit(COUNT_UP_TO + 1).subquery()
             if self.connection.execute(select(func.count()).select_from(one)).scalar_one() > COUNT_UP_TO:
                 return None
-        inside = self.select(incidents.c.key).limit(COUNT_UP_TO + 1)
+        inside = self._select(incidents.c.key).limit(COUNT_UP_TO + 1)
         query = select(incidents.c.key).select_from(fts.join(incidents, incidents.c.key == fts.c.rowid)).where(_match(_said(self.words)))
         # unindexed: else SQLite asks the full-text index once for every key of `inside`.
         return query.where(unindexed(fts.c.rowid).in_(inside)).order_by(text("bm25(search, 1.0, 0.0)"), fts.c.rowid.desc())
 
-    def _sqlite(self) -> list[ColumnElement[bool]]:
+    def _columns(self) -> Values:
+        """The values by column; a rule is asked for by all that stands in `rules` where it does."""
+        if "rule" not in self.values:
+            return self.values
+        known = rollups.values(self.connection, self.who.team, "rules", None)
+        some = [rules for rules in known if not set(self.values["rule"]).isdisjoint(rules.split())]
+        return {**{field: value for field, value in self.values.items() if field != "rule"}, "rules": some}
+
+    def _by_columns(self) -> list[ColumnElement[bool]]:
+        where = [_one_of(name, some) for name, some in self._columns().items() if name != self.lead]
+        if self.words:  # who may see is asked of both tables: each is narrowed down before they are joined
+            where += [visible(tables.search, self.who), tables.search.c.words.op("@@")(self._tsquery())]
+        return where
+
+    def _lead(self) -> str | None:
+        """The column whose index SQLite walks: the one with the fewest incidents. None where the full-text index is quicker."""
+        columns = self._columns()
+        counts = {
+            name: self._count_of(name, some)
+            for name, some in columns.items()
+            if name in tables.JUDGED and 0 < len(some) <= _MANY and OPEN not in some and columns.keys() - {name} <= {*tables.BESIDE}
+        }
+        lead = min(counts, key=lambda name: counts[name], default=None)
+        soon_enough = len(columns) == 1 and getattr(self.who, "channels", None) is None  # every entry that is met counts
+        return lead if lead is not None and (soon_enough or counts[lead] <= _MOST_LED) else None
+
+    def _count_of(self, field: str, some: Sequence[str]) -> int:
+        known = rollups.values(self.connection, self.who.team, field, None)
+        return sum(known.get(value, 0) for value in some)
+
+    def _by_marks(self) -> list[ColumnElement[bool]]:
         if self.bare:
             return []
         by_column = self._by_column()
@@ -119,7 +162,7 @@ class Hits:
 
     def _share(self, field: str) -> float:
         known = rollups.values(self.connection, self.who.team, field, None)
-        return sum(known.get(value, 0) for value in self.values[field]) / (sum(known.values()) or 1)
+        return self._count_of(field, self.values[field]) / (sum(known.values()) or 1)
 
     def _whose(self) -> list[str]:
         """The channels as marks while they are few; the team where it has few incidents, else its list is longer than what it rules out."""
@@ -128,19 +171,6 @@ class Hits:
         if sum(rollups.values(self.connection, self.who.team, "total", None).values()) <= _FEW:
             marks.append(mark("team", self.who.team))
         return marks
-
-    def _postgres(self) -> list[ColumnElement[bool]]:
-        where = [
-            incidents.c.rules.in_(self._with_a_rule()) if field == "rule" else _one_of(field, some) for field, some in self.values.items()
-        ]
-        if self.words:  # who may see is asked of both tables: each is narrowed down before they are joined
-            where += [visible(tables.search, self.who), tables.search.c.words.op("@@")(self._tsquery())]
-        return where
-
-    def _with_a_rule(self) -> list[str]:
-        """What stands in `rules` where one of the rules does."""
-        known = rollups.values(self.connection, self.who.team, "rules", None)
-        return [rules for rules in known if not set(self.values["rule"]).isdisjoint(rules.split())]
 
     def _tsquery(self) -> Any:
         config: ColumnElement[Any] = literal_column("'simple'::regconfig")

@@ -50,7 +50,7 @@ def _count(connection: Connection, who: Sight, hits: Hits) -> tuple[int, bool, d
     if hits.bare and len(hits.where) == 1:
         known = {facet: rollups.values(connection, who.team, facet, who.channels) for facet in FACETS}
         return sum(rollups.values(connection, who.team, "total", who.channels).values()), False, known
-    newest = hits.select(*(incidents.c[facet] for facet in FACETS)).order_by(hits.key.desc()).limit(COUNT_UP_TO + 1).cte("newest")
+    newest = hits.newest_of(*(incidents.c[facet] for facet in FACETS), limit=COUNT_UP_TO + 1).cte("newest")
     tallies = [select(literal(facet), newest.c[facet], func.count().label("n")).group_by(newest.c[facet]) for facet in FACETS]
     counts: dict[str, dict[str, int]] = {facet: {} for facet in FACETS}
     total = 0

@@ -58,11 +58,11 @@ JUDGED = (
 """Columns of an incident that can be searched by; each has an index that ends in the moment."""
 
 BESIDE = ("phase", "model", "gpu", "outcome", "family", "version", "tp", "rank", "flag", "channel", "private", "enterprise")
-"""What else stands in those indexes on PostgreSQL: counts, and what narrows a search down, so that no row must be looked up."""
+"""What else stands in those indexes: what is counted, and what narrows a search down, so that no row must be looked up."""
 
 
 def _by(*names: str) -> Index:
-    return Index(f"ix_incidents_{'_'.join(names)}", *names, postgresql_include=[name for name in BESIDE if name not in names])
+    return Index(f"ix_incidents_{'_'.join(names)}", *names, *(name for name in BESIDE if name not in names))
 
 
 incidents = Table(

@@ -1,4 +1,4 @@
-"""What keeps a million incidents quick: sums for a review of all time, and on PostgreSQL indexes that answer without the rows."""
+"""What keeps a million incidents quick: sums for a review of all time, and indexes that answer without the rows."""
 
 import json
 from collections import Counter
@@ -14,6 +14,7 @@ depends_on = None
 JUDGED = (
     "engine", "error_kind", "family", "flag", "model", "gpu", "outcome", "phase", "rank", "remedy", "rules", "tp", "verdict", "version",
 )  # fmt: skip
+INDEXES = (["team", "key"], *(["team", name, "key"] for name in JUDGED))
 BESIDE = ("phase", "model", "gpu", "outcome", "family", "version", "tp", "rank", "flag", "channel", "private", "enterprise")
 ADDED = ("rules", "phase fixed", "model fixed", "gpu fixed", "rule wrong", "settled", "settled after", "tried")
 FIXED = "SELECT team, '{0} fixed', {0}, channel, count(*) FROM incidents WHERE outcome = 'fixed' AND {0} IS NOT NULL GROUP BY 1, 3, 4"
@@ -35,24 +36,16 @@ def upgrade() -> None:
     for name in ("gpu_count", "version_sort"):  # nobody searches by them
         op.drop_index(f"ix_incidents_team_{name}_key", "incidents")
     if connection.dialect.name == "postgresql":
-        _widen()
-    else:
-        op.create_index("ix_incidents_team_rules_key", "incidents", ["team", "rules", "key"])
-    _sum(connection)
-
-
-def _widen() -> None:
-    op.alter_column(
-        "rollups", "count", type_=sa.BigInteger(), existing_type=sa.Integer(), existing_nullable=False
-    )  # microseconds are summed
-    op.execute("ALTER TABLE search SET (toast_tuple_target = 8160)")  # an incident's words lie in its row, not in a second place
-    op.execute(
-        "UPDATE incidents SET model = left(model, 200), family = left(family, 200) WHERE length(model) > 200 OR length(family) > 200"
-    )
-    for columns in (["team", "key"], *(["team", name, "key"] for name in JUDGED)):
+        op.alter_column("rollups", "count", type_=sa.BigInteger(), existing_type=sa.Integer(), existing_nullable=False)  # microseconds
+        op.execute("ALTER TABLE search SET (toast_tuple_target = 8160)")  # an incident's words lie in its row, not in a second place
+        op.execute(
+            "UPDATE incidents SET model = left(model, 200), family = left(family, 200) WHERE length(model) > 200 OR length(family) > 200"
+        )
+    for columns in INDEXES:
         index = f"ix_incidents_{'_'.join(columns)}"
         op.execute(f"DROP INDEX IF EXISTS {index}")
-        op.create_index(index, "incidents", columns, postgresql_include=[name for name in BESIDE if name not in columns])
+        op.create_index(index, "incidents", [*columns, *(name for name in BESIDE if name not in columns)])
+    _sum(connection)
 
 
 def _sum(connection: sa.Connection) -> None:
@@ -73,7 +66,7 @@ def _sum(connection: sa.Connection) -> None:
 
 
 def downgrade() -> None:
-    for columns in (["team", "key"], *(["team", name, "key"] for name in JUDGED)):
+    for columns in INDEXES:
         index = f"ix_incidents_{'_'.join(columns)}"
         op.drop_index(index, "incidents")
         if "rules" not in columns:
