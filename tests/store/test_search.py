@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.incident import Contribution, Origin
+from bot.store.hits import Hits
 from bot.store.query import parse
 from bot.store.search import Found
 from bot.store.store import Store
@@ -20,6 +21,7 @@ class Asker:
 
 
 EVERYTHING = Asker()
+EVERYBODY = (EVERYTHING, Asker(channels=frozenset({"", "C1"})), Asker(channels=frozenset({"C1"})), Asker("T1"))
 
 
 async def ask(store: Store, words: str, who: Asker = EVERYTHING, limit: int = 50, before: str | None = None) -> Found:
@@ -201,6 +203,28 @@ async def test_a_member_sees_their_channels_and_an_outsider_nothing(channels: St
 async def test_many_channels_are_no_other_case(channels: Store) -> None:
     many = frozenset({"C1", *(f"C{n:04d}" for n in range(500))})
     assert await numbers(channels, "alpha gpu:h100", Asker("T1", many)) == [1]
+
+
+FIELDS = [
+    "gpu:h100",
+    "gpu:a",
+    "model:qwen",
+    "version:>=0.20",
+    "rank:3 tp:8",
+    "outcome:open",
+    "outcome:fixed",
+    "flag:gpu phase:serving",
+    "rule:capture",
+]
+
+
+@pytest.mark.parametrize("words", [*FIELDS, *(f"{words} since:30d" for words in FIELDS), "verdict:certain engine:vllm error:torch_oom"])
+async def test_both_ways_that_sqlite_can_go_lead_to_the_same(filled: Store, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    led = [await ask(filled, words, who, limit, before) for who in EVERYBODY for limit, before in ((50, None), (1, None), (2, "D-0003"))]
+    monkeypatch.setattr(Hits, "_lead", lambda hits: None)
+    assert [
+        await ask(filled, words, who, limit, before) for who in EVERYBODY for limit, before in ((50, None), (1, None), (2, "D-0003"))
+    ] == led
 
 
 async def test_another_organisation_sees_nothing_of_a_team(store: Store) -> None:
