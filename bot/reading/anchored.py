@@ -11,7 +11,7 @@ from bot.reading.prose import Prose
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.files import FactRule
 
-_BOUNDARY = 48
+_BOUNDARY = 80
 
 
 def standing(automaton: ahocorasick_rs.AhoCorasick, lines: Sequence[str]) -> Iterator[tuple[int, int, int]]:

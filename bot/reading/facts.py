@@ -19,6 +19,8 @@ from bot.rulebook.patterns import compiled, groups, search
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 
 
+LATELY = 20
+"""Facts among which the same message may stand already."""
 _NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
 _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 """What lines say that differ in nothing but figures: throughput, access, a progress bar with its blocks."""
@@ -51,6 +53,9 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
             continue
         found = _facts_of(finder, lines, order)
+        if not line.signed and order and (begun := _begun_above(finder, lines, order, {fact.id for fact in found})):
+            known = {(fact.id, fact.order) for fact in facts[-LATELY:]}
+            facts += [fact for fact in begun if (fact.id, fact.order) not in known]
         if found:
             facts += [*recurring.last(finder, lines), *found]
             recurring.learn(line, found)
@@ -109,6 +114,16 @@ def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> list[
     return list(_matched(finder, rules.values(), lines, order)) if rules else []
 
 
+def _begun_above(finder: FactFinder, lines: Sequence[LogLine], order: int, known: set[str]) -> list[Fact]:
+    """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
+    above, line = lines[order - 1], lines[order]
+    if above.source != line.source or not above.text.strip():
+        return []
+    rules = finder.rules_of(line, None)
+    broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]
+    return list(_matched(finder, broken, lines, order - 1)) if broken else []
+
+
 def _matched(finder: FactFinder, rules: Iterable[FactRule], lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
     line, following = lines[order], _following(lines, order, 8)
     words: frozenset[int] | None = None
@@ -138,7 +153,7 @@ def _captured(rule: FactRule, patterns: Sequence[str], line: LogLine, following:
         fields = _parsed(rule, groups(match))
         if best is None or len(fields) > len(best):
             best = fields
-        if not rule.spans or len(best) == len(rule.fields):
+        if len(best) == len(rule.fields) or (not rule.spans and (not following or following[0].signed)):
             break
     return best
 

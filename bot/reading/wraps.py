@@ -78,5 +78,6 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
         return ""
     if half is not None and not new:
         seam = text[-24:] + continuation[:24]
-        return "" if _SENTENCES.search(seam) and not _SENTENCES.search(text[-24:]) else " "
+        whole = _SENTENCES.search(text[-24:]) or _SENTENCES.search(continuation[:24])
+        return "" if _SENTENCES.search(seam) and not whole else " "
     return None
