@@ -11,6 +11,7 @@ ROWS = (1024, 256)
 """The defaults of max-num-seqs, tried where nothing says how many rows there are: with more, every other size is a product of something."""
 SMALLEST_SAMPLER = 100 * MIB
 SAMPLER_BYTES = (4, 8, 12)
+NOT_PYTORCH = 8 * GIB  # more than a process has beside what PyTorch counts
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
 HIGHEST_UTILIZATION = 0.95
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
@@ -44,7 +45,7 @@ def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
 def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
     at = error.fields
     tried, free, total = at.get("tried"), at.get("free"), at.get("total")
-    allocated, private, unallocated, process = at.get("allocated"), at.get("private"), at.get("unallocated"), at.get("process")
+    allocated, private, unallocated = at.get("allocated"), at.get("private"), at.get("unallocated")
     if private:
         yield _fact("private-pools", error, bytes=private)
     if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
@@ -55,25 +56,33 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
         yield _fact("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
     if tried and unallocated is not None:
         yield _fact("fragmentation-covers" if unallocated >= tried and unallocated > 256 * MIB else "fragmentation-excluded", error)
-    if process and total and free is not None and (others := total - process - free) > GIB:
-        yield _fact("others-hold", error, bytes=others)
-        if others > total // 10:
-            yield _fact("others-hold-much", error, bytes=others)
-    elif (
-        total
-        and free is not None
-        and allocated
-        and not process
-        and not at.get("other")
-        and total - free - allocated - (unallocated or 0) > 8 * GIB
-    ):
-        yield _fact("others-hold", error, bytes=total - free - allocated - (unallocated or 0))
+    yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:
         if utilization and allocated > total * utilization and utilization > 0.5:
             yield _fact("allocated-above-budget", error, budget=round(total * utilization))
         elif allocated > 0.955 * total:
             yield _fact("allocated-nearly-all", error)
+
+
+def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
+    """What of the card is neither free nor this process's: exactly where the message says what this process has, else at the least."""
+    at = error.fields
+    free, total, process, allocated = at.get("free"), at.get("total"), at.get("process"), at.get("allocated")
+    if not total or free is None or not (process or allocated):
+        return
+    used = total - free
+    if process:
+        others, least, much = used - process, GIB, total // 10
+    elif at.get("other"):  # in a container the pids do not match: this process is one of those listed, and has what PyTorch allocated
+        own = min((size for size in (at["other"], used - at["other"]) if size >= allocated), default=used)
+        others, least, much = used - own, GIB, total // 10
+    else:
+        others, least, much = used - allocated - (at.get("unallocated") or 0), NOT_PYTORCH, total // 4
+    if others > least:
+        yield _fact("others-hold", error, bytes=others)
+        if others > much and not (evidence.deployment.value("enable_sleep_mode") and not process):
+            yield _fact("others-hold-much", error, bytes=others)
 
 
 def sampler_rows(book: Rulebook, tried: int, evidence: Evidence) -> tuple[int, int, int] | None:

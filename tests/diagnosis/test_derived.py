@@ -73,3 +73,24 @@ def test_an_empty_list_of_processes_is_not_taken_for_an_empty_card() -> None:
 def test_a_process_on_the_card_says_nothing_where_none_is_in_the_way() -> None:
     text = "INFO 07-01 12:00:00 [gpu_worker.py:1] Available KV cache memory: 1.5 GiB\nValueError: To serve at least one request with the models's max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (1.5 GiB).\n"
     assert not any("nvidia-smi" in n for n in judged(text + PROCESS + "\n")["notes"])
+
+
+def of_others(*words: str) -> int | None:
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.50 GiB is free. "
+    tail = "Of the allocated memory 20.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated."
+    note = next((n for n in judged(line + " ".join(words) + " " + tail)["notes"] if "other processes" in n), None)
+    return None if note is None else round(float(note.split(" GiB")[0]))
+
+
+def test_a_process_that_holds_what_the_message_says_has_no_other_beside_it() -> None:
+    assert of_others("Process 777 has 77.60 GiB memory in use.") is None
+    assert of_others("Including non-PyTorch memory, this process has 77.60 GiB memory in use.") is None
+
+
+def test_of_several_processes_in_a_container_the_smallest_that_can_be_is_this_one() -> None:
+    assert of_others("Process 777 has 56.10 GiB memory in use. Process 778 has 21.50 GiB memory in use.") == 56
+    assert of_others("Process 778 has 21.50 GiB memory in use. Process 777 has 56.10 GiB memory in use.") == 56
+
+
+def test_where_no_process_is_named_what_pytorch_did_not_count_is_others_only_when_it_is_much() -> None:
+    assert of_others() == 57
