@@ -148,4 +148,6 @@ def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) 
 
 
 def _avoided(rule: AvoidRule, scene: Scene, phase: Phase) -> bool:
-    return phase in rule.phases and _engine(scene) in rule.engines and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)
+    if phase not in rule.phases or not _in_range(rule.vllm, scene.evidence.engine_version):
+        return False
+    return _engine(scene) in rule.engines and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)

@@ -1,6 +1,7 @@
 """Computes the value of a change from the evidence: the largest fraction that passes, the longest context that fits."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 from bot.diagnosis.scene import Scene
@@ -8,6 +9,7 @@ from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
 USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
+_BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
 Value = tuple[str | None, int | None]
 """(the value as it stands in a command, bytes that it frees where they can be counted)."""
 Compute = Callable[[Scene, ReportedBudget | None], Value]
@@ -36,6 +38,12 @@ def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
         return None, None
     value = math.floor(free / total * 100) / 100
     return f"{value:.2f}", None
+
+
+def fitting_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """What the node has left, in whole GiB, as the variable takes it."""
+    free = scene.error.figures.get("free_bytes") if scene.error is not None else None
+    return (str(int(free // GIB)), None) if free and free >= GIB else (None, None)
 
 
 def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -151,7 +159,19 @@ def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
     if count is not None:
         most = 2 ** int(math.log2(max(1, count.value)))
         return str(max(most, now)), None
-    return str(now * 2), None
+    return str(max(now * 2, _least_ranks(scene))), None
+
+
+def _least_ranks(scene: Scene) -> int:
+    """The smallest power of two whose share of the weights fits into nine tenths of a card, by the billions that the model's name
+    says and two bytes for each where the weights are not quantized; 1 where either is not said.
+    """
+    model, error = scene.evidence.deployment.model, scene.error
+    total = error.figures.get("total_bytes") if error is not None else None
+    billions = _BILLIONS.search(model.value) if model is not None else None
+    if billions is None or not total or scene.has("prequantized-checkpoint") or scene.has("quantization-set"):
+        return 1
+    return 1 << max(0, math.ceil(math.log2(float(billions[1]) * 2e9 / (0.9 * total))))
 
 
 def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -252,6 +272,7 @@ COMPUTED: Mapping[str, Compute] = {
     f.__name__.replace("_", "-"): f
     for f in (
         passing_utilization,
+        fitting_cpu_space,
         lower_utilization,
         raise_utilization,
         fp8_cache,

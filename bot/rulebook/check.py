@@ -149,7 +149,7 @@ def _without_example(book: Rulebook) -> Iterator[Problem]:
 
 def _versions(book: Rulebook) -> Iterator[Problem]:
     ranged: list[tuple[str, str, str]] = [("fact", r.id, r.vllm) for r in book.facts if r.vllm]
-    ranged += [("remedy", r.id, r.vllm) for r in book.remedies if r.vllm]
+    ranged += [("remedy", r.id, r.vllm) for r in book.remedies if r.vllm] + [("avoid", r.flag, r.vllm) for r in book.avoid if r.vllm]
     ranged += [("charge", r.term, r.vllm) for r in book.charges] + [("printed", f"{r.fact}.{r.field}", r.vllm) for r in book.printed]
     ranged += [("scope", r.fact, r.vllm) for r in book.scopes] + [("wording", r.fact or "names", r.vllm) for r in book.wordings]
     ranged += [("argument", r.name, v) for r in book.arguments for v in r.default]

@@ -153,6 +153,7 @@ class AvoidRule(Shape, frozen=True):
     phases: list[str]
     because: str
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
+    vllm: str = ""
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []

@@ -226,3 +226,37 @@ def test_what_a_log_says_is_quoted_in_a_command(value: str) -> None:
     for command in commands:
         words = shlex.shlex(command, posix=True, punctuation_chars=True)
         assert not {";", "|", "&&", "("} & set(words), command
+
+
+@pytest.mark.parametrize(
+    ("model", "value"),
+    [("Qwen/Qwen2.5-32B-Instruct", "4"), ("Qwen/Qwen2.5-7B-Instruct", "2"), ("Qwen/Qwen2.5-72B-Instruct-AWQ", "2"), ("my-model", "2")],
+)
+def test_as_many_cards_are_named_as_hold_the_weights_that_the_name_tells(model: str, value: str) -> None:
+    text = f"vllm serve {model}\n" + worker("Worker", *LOAD, oom("500.00 MiB", "100.00 MiB", total="23.64 GiB", allocated="22.00 GiB"))
+    assert judged(text)["recommendation"]["flag"] == "--tensor-parallel-size"
+    assert judged(text)["recommendation"]["value"] == value
+
+
+def test_a_fraction_is_not_raised_where_even_the_largest_leaves_no_pool() -> None:
+    text = (
+        "INFO 11-01 10:00:00 [worker.py:1] the current vLLM instance can use total_gpu_memory (47.40GiB) x gpu_memory_utilization (0.90) = 42.66GiB\n"
+        "INFO 11-01 10:00:00 [worker.py:1] model weights take 45.00GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 1.50GiB; "
+        "the rest of the memory reserved for KV Cache is -3.94GiB.\n"
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+    )
+    document = judged(text)
+    assert all(change["id"] != "raise-gpu-memory-utilization" for change in (document["recommendation"], *document["alternatives"]))
+    nearer = judged(text.replace("-3.94GiB", "-0.50GiB"))
+    assert nearer["recommendation"]["id"] == "raise-gpu-memory-utilization"
+
+
+@pytest.mark.parametrize(("card", "value"), [("NVIDIA A100-SXM4-80GB", "1024"), ("NVIDIA H100 80GB HBM3", "2048")])
+def test_a_default_that_is_in_force_is_not_suggested(card: str, value: str) -> None:
+    profile = [frame("v1/worker/gpu_worker.py", "determine_available_memory"), frame("v1/worker/gpu_model_runner.py", "profile_run")]
+    text = (
+        f"INFO 11-01 10:00:00 [core.py:1] Initializing a V1 LLM engine (v0.21.0) with config: model='org/m1'\nGPU 0: {card} (UUID: GPU-1)\n"
+    )
+    document = judged(text + worker("Worker", *profile, oom("2.00 GiB", "1.00 GiB")))
+    lowered = next(c for c in (document["recommendation"], *document["alternatives"]) if c["flag"] == "--max-num-batched-tokens")
+    assert lowered["value"] == value
