@@ -115,6 +115,21 @@ def test_a_model_with_recurrent_state_keeps_one_more_state_for_each_token_drafte
     assert three.fixed_bytes[0] // three.bytes_per_block[0] - one.fixed_bytes[0] // one.bytes_per_block[0] == 2 * states
 
 
+@pytest.mark.parametrize(("name", "said", "layers"), [
+    ("minimax-m3", {"num_mtp_modules": 7}, 7), ("minimax-m3", {"num_mtp_modules": None}, 1), ("kimi-k3", {"num_nextn_predict_layers": 1}, 1),
+])  # fmt: skip
+def test_a_model_drafts_with_as_many_layers_as_its_file_counts(name: str, said: dict[str, Any], layers: int) -> None:
+    found = load_model_names().find(name)
+    assert found is not None
+    inner = found.config.get("text_config")
+    config = {**found.config, "text_config": {**inner, **said}} if inner else {**found.config, **said}
+    draft = {"method": "mtp", "num_speculative_tokens": layers}
+    told = asked(config, tensor_parallel_size=8, speculative_config=draft)
+    assert told.asked.draft is not None
+    assert len(told.asked.draft.layers) == layers
+    assert all(more > 2**28 * layers for more in added(config, draft, tensor_parallel_size=8))
+
+
 def test_dspark_drafts_a_block_with_three_layers_out_of_the_models_own_checkpoint() -> None:
     found = load_model_names().find("deepseek-v4-flash")
     assert found is not None
