@@ -21,7 +21,7 @@ class Asker:
 
 
 EVERYTHING = Asker()
-EVERYBODY = (EVERYTHING, Asker(channels=frozenset({"", "C1"})), Asker(channels=frozenset({"C1"})), Asker("T1"))
+EVERYBODY = (EVERYTHING, Asker("T1"), Asker("T1", frozenset({"C1"})), Asker("T1", frozenset({"C1", "G2"})))
 
 
 async def ask(store: Store, words: str, who: Asker = EVERYTHING, limit: int = 50, before: str | None = None) -> Found:
@@ -219,7 +219,10 @@ FIELDS = [
 
 
 @pytest.mark.parametrize("words", [*FIELDS, *(f"{words} since:30d" for words in FIELDS), "verdict:certain engine:vllm error:torch_oom"])
-async def test_both_ways_that_sqlite_can_go_lead_to_the_same(filled: Store, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+async def test_both_ways_that_sqlite_can_go_lead_to_the_same(
+    filled: Store, channels: Store, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    assert filled is channels
     led = [await ask(filled, words, who, limit, before) for who in EVERYBODY for limit, before in ((50, None), (1, None), (2, "D-0003"))]
     monkeypatch.setattr(Hits, "_lead", lambda hits: None)
     assert [
