@@ -18,6 +18,7 @@ from tests.slack.material import NO_RANK
 from tests.slack.world import World
 
 ROOT = Path(__file__).parents[2]
+LEASE = 1.0  # seconds
 AHEAD = 2
 RETRIES = (0.05, 0.3, 1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before each; Slack itself gives 0, 60 and 300
 
@@ -56,7 +57,7 @@ class Fleet:
         world, slack = self.world, self.slack
         before = len(slack._sockets)
         more = [slack.app_token] if slack.transport == "socket" else []
-        given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), *more]
+        given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
         with (world.folder / f"replica-{port}.log").open("ab") as log:
             life = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log

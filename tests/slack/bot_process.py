@@ -1,4 +1,4 @@
-"""The bot as a process of its own, to be killed: `python -m tests.slack.bot_process API_URL DATABASE_URL TOKEN SECRET PORT [APP_TOKEN]`."""
+"""The bot as a process of its own, to be killed: `python -m tests.slack.bot_process API_URL DATABASE_URL TOKEN SECRET PORT LEASE [APP_TOKEN]`."""
 
 import asyncio
 import sys
@@ -15,12 +15,12 @@ from tests.slack import material
 from tests.slack.world import asks
 
 
-async def serve(api_url: str, database: str, token: str, secret: str, port: int, app_token: str | None) -> None:
+async def serve(api_url: str, database: str, token: str, secret: str, port: int, lease: float, app_token: str | None) -> None:
     transport = {"slack_app_token": app_token} if app_token else {"slack_signing_secret": secret}
     settings = Settings(database_url=database, slack_api_url=api_url, slack_bot_token=token, **transport)
     store = await open_store(database)
     desk = Desk(settings, SimpleNamespace, material.judge, lambda: datetime.now(UTC), store)  # type: ignore[arg-type]
-    door = build_slack(desk, settings, store, asks=asks())
+    door = build_slack(desk, settings, store, asks=asks(), lease=lease)
     app = web.Application()
     app.add_routes(door.routes)
     runner = web.AppRunner(app, access_log=None)
@@ -32,5 +32,5 @@ async def serve(api_url: str, database: str, token: str, secret: str, port: int,
 
 
 if __name__ == "__main__":
-    api, database, token, secret, port, *more = sys.argv[1:]
-    asyncio.run(serve(api, database, token, secret, int(port), more[0] if more else None))
+    api, database, token, secret, port, lease, *more = sys.argv[1:]
+    asyncio.run(serve(api, database, token, secret, int(port), float(lease), more[0] if more else None))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.slack.workers import LEASE
 from tests.slack.material import CRASH
 from tests.slack.world import World, words
 
@@ -24,7 +25,7 @@ async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
         port = free.getsockname()[1]
     slack.events_url = f"http://127.0.0.1:{port}/slack/events"
     more = [slack.app_token] if slack.transport == "socket" else []
-    given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), *more]
+    given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
     started = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )

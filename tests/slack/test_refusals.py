@@ -313,3 +313,17 @@ async def test_a_snippet_that_its_author_edits_is_read_again(world: World) -> No
         await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
         await world.quiet()
         assert len(world.answers(world.channel)) == 1
+
+
+async def test_in_a_watched_channel_an_edit_that_brings_the_evidence_is_answered(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        ts = await world.ann.say(world.channel, "it crashed again, log follows")
+        await world.ann.edit(world.channel, ts, CRASH)
+        await world.quiet()
+        assert world.answers(world.channel) == [], "not watched"
+        await world.ann.slash(world.channel, "watch")
+        await world.until(lambda: world.ann.sees(world.channel))
+        await world.ann.edit(world.channel, ts, "nothing, it was me")
+        await world.ann.edit(world.channel, ts, CRASH + "again")
+        await world.answer(world.channel, ts)

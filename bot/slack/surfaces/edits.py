@@ -4,7 +4,7 @@ from bot.slack.conversation import diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
-from bot.slack.words import is_evidence, tells_facts
+from bot.slack.words import is_evidence, short_of_memory, tells_facts
 
 
 def takes(arrival: Arrival) -> bool:
@@ -13,12 +13,13 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Only what is already part of an incident, or was said to the bot and now holds evidence."""
+    """Only what is already part of an incident, or was said to the bot or in a watched channel and now holds evidence."""
     body = job.body
     place = place_of(body)
     incident = await incident_of(room, job, place)
     part = incident is not None and any(c.message == body["ts"] and c.text is not None for c in incident.contributions)
     asked = body["mention"] or place.channel.startswith("D")
+    asked = asked or (short_of_memory(body["text"]) and await room.store.watched(job.who.team, place.channel))
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
     await room.store.erase_message(job.who.team, place.channel, body["ts"])
