@@ -6,7 +6,6 @@ import asyncio
 from bot.cli.terminal import put
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.wording import in_words
 
 RESULTS = ("fixed", "moved", "same", "wrong", "other")
 
@@ -45,7 +44,9 @@ async def _settled(options: argparse.Namespace, settings: Settings) -> Reply:
 def _text(reply: Reply) -> str:
     document = reply.document
     lines = [document["says"]]
-    if document["next"]:
-        lines.append(f"  {document['next']['command'] or in_words(document['next'])}")
+    if document["next"] and document["next"]["command"]:
+        lines.append(f"    {document['next']['command']}")
+    if document["outcome"] == "moved":
+        lines.append(f"    oombot diagnose --into {document['id']} new.log")
     lines += [f"  - {item}" for item in document["checklist"]]
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, figure, table, wrapped
-from bot.usecases.wording import in_few_words, in_words, what_worked
+from bot.usecases.wording import in_few_words, in_words, then_each, what_worked
 
 _ROWS = (
     ("total_bytes", "device memory"),
@@ -58,8 +58,9 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {question['how']}"
         if document["id"]:
             yield f"  Answer with: oombot diagnose --into {document['id']} --answer {question['id']}=…"
-    for note in document["notes"]:
-        yield wrapped(note)
+    if document["notes"]:
+        yield "\n" + bold("To know")
+        yield from (wrapped(note) for note in document["notes"])
     yield from similar_lines(document["similar"])
     if document["redactions"]:
         yield f"\n{document['redactions']} secret{'s' * (document['redactions'] != 1)} hidden."
@@ -122,11 +123,7 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"Disproved by: {change['disproved_by']}")
         yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
     if document["alternatives"]:
-        yield wrapped(
-            "If the error does not move, take it back and try: "
-            + "; then ".join(in_words(a, document["deployment"]) for a in document["alternatives"])
-            + "."
-        )
+        yield wrapped(f"If the error does not move, take it back and try: {then_each(document['alternatives'], document['deployment'])}.")
     if document["avoid"]:
         yield f"\n{bold('Not to touch')}"
         yield from (wrapped(f"{a['direction']} {a['flag']}: {a['because']}", indent="    ", first="  ") for a in document["avoid"])

@@ -66,8 +66,8 @@ def _row(row: OuterFrame, scene: Scene) -> PhaseFinding | None:
     weight = row.weight if scene.own_frames() or row.of != "failing" or scene.failing is None else "strong"
     for inside in row.inside:
         if holds(scene, any_=inside.any, none=inside.none, of=row.of):
-            inner = next((w for c in inside.any for w in witnesses(c, scene, row.of)), None)
-            more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line else ()
+            inner = max((w for c in inside.any for w in witnesses(c, scene, row.of) if w.line), key=lambda w: w.order, default=None)
+            more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line != witness.line else ()
             return PhaseFinding(inside.phase, weight, row.id, (*proofs, *more))  # type: ignore[arg-type]
     found = (w for c in row.any for w in witnesses(c, scene, row.of))
     if row.bare and any(isinstance(w, Frame) and _is_last(w, scene) for w in found) and not scene.first("vllm.graphs-captured"):

@@ -60,6 +60,12 @@ def in_words(change: Mapping[str, Any] | None, deployment: Mapping[str, Any] | N
     return _flagged(change, _current(change, deployment or {}))
 
 
+def then_each(changes: Sequence[Mapping[str, Any]], deployment: Mapping[str, Any] | None = None) -> str:
+    """The next ones in line, inside a sentence: `set --kv-cache-dtype to fp8; then add a GPU and …`."""
+    said = (in_words(change, deployment) for change in changes)
+    return "; then ".join(text[:1].lower() + text[1:] for text in said if text)
+
+
 def in_few_words(change: Mapping[str, Any] | None) -> str:
     """The same for a cell of a table: `lower --max-num-seqs to 256`, `add a GPU`. Takes a row of the history too. Empty for none."""
     if not change:
