@@ -48,6 +48,10 @@ class UnknownDraft(ValueError):
     """We do not know how this model drafts; the message names it."""
 
 
+GENERATIONS = tuple(str(major) for major in range(7, 16))
+"""Major numbers of CUDA's compute capability that a family may have a file of its own for."""
+
+
 def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None, compute: str = "") -> ModelShape:
     """The shape of the model that `raw`, a parsed config.json, describes. `compute`: of the device, where caches depend on it.
 
@@ -119,6 +123,12 @@ def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mappin
     return inner, architecture or inner.architectures[0], {**silent, **text}
 
 
+def differs_by_device(architecture: str, models: Models, compute: str) -> bool:
+    """Whether the model's caches depend on the device, and this one's generation is not known."""
+    known = {major for major in GENERATIONS if f"{architecture} on {major}" in models.by_architecture}
+    return bool(known) and compute.partition(".")[0] not in known
+
+
 def _on_device(family: Family, architecture: str, models: Models, compute: str) -> Family:
     """The file for `architecture on 10`, where the devices of that generation keep other records; else the family itself."""
     name = models.by_architecture.get(f"{architecture} on {compute.partition('.')[0]}") if compute else None
@@ -160,4 +170,4 @@ def _value(config: Config, key: str, value: Any) -> Any:
     return config.get(value) if key in OPTIONAL else config.count(value)
 
 
-__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "read_own_draft", "read_shape", "resolve"]
+__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "differs_by_device", "read_own_draft", "read_shape", "resolve"]

@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import ModelShape
-from bot.reading.model_config import read_shape
+from bot.reading.model_config import differs_by_device, read_shape
 from bot.rulebook.gpus import Gpus, GpuSpec, load_gpus
 from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
@@ -105,7 +105,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         arguments=question,
         weight_rules=rules.weights,
         draft=draft,
-        assumptions=_assumptions(question, shape, draft, engine.rules),
+        assumptions=(*_assumptions(question, shape, draft, engine.rules), *_device_assumed(rules, shape, engine)),
     )
 
 
@@ -142,6 +142,11 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
         near = ", ".join(rules.gpus.nearest(str(name))) or "see rules/gpus.toml"
         raise Refused(f"the GPU {shown(name)} is not one card we know; say which: {near}, or give gpu_memory_bytes")
     return spec, total or (spec.total if spec else None)
+
+
+def _device_assumed(rules: SizingRules, shape: ModelShape, engine: Engine) -> tuple[str, ...]:
+    unsure = differs_by_device(shape.architecture, rules.models, engine.compute)
+    return (f"the cache of {shape.architecture} differs by generation of device, and is planned as on Hopper",) if unsure else ()
 
 
 def _assumptions(question: Mapping[str, Any], shape: ModelShape, draft: Draft | None, rules: PlannerRules) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
 from bot.usecases.size import answer, size, size_batch
 from bot.usecases.size_question import Refused, SizingRules, load_sizing
@@ -324,3 +325,29 @@ def test_the_same_model_on_two_versions(rules: SizingRules) -> None:
     assert (old["request_bytes"], new["request_bytes"]) == (1_612_709_888, 2_686_451_712)
     assert (old["bytes_per_token"], old["fixed_bytes_per_request"]) == (0, 1_612_709_888)
     assert old["longest_context"] is None
+
+
+def v41() -> dict[str, Any]:
+    found = load_model_names().find("deepseek-v4.1-flash")
+    assert found is not None
+    return dict(found.config)
+
+
+@pytest.mark.parametrize(("gpu", "version", "width", "tokens"), [
+    ("H200", "0.33.0", (3 * (33 + 8) + 65 + 15) * 576, 64),
+    ("B200", "0.32.0", 3 * (64 * 288 + 64 * 132 + 256) + 128 * 288 + 128 * 132, 128),
+    ("B200", "0.33.0", 43 * 3168, 128),
+])  # fmt: skip
+def test_a_block_of_deepseek_v4_1_is_what_its_four_sources_compress_in_the_records_of_the_device(
+    rules: SizingRules, gpu: str, version: str, width: int, tokens: int
+) -> None:
+    told = answer(rules, {"config": v41(), "gpu": gpu, "engine_version": version, "tensor_parallel_size": 8}).plan
+    assert (told.bytes_per_block[0], told.block_size) == (width, tokens)
+
+
+@pytest.mark.parametrize(("gpu", "said"), [("H200", False), ("B200", False), ("MI300X", True), (None, True)])
+def test_a_cache_that_differs_by_device_is_said_to_be_assumed_where_the_device_is_not_one_of_them(
+    rules: SizingRules, gpu: str | None, said: bool
+) -> None:
+    told = answer(rules, {"config": v41(), "gpu": gpu, "tensor_parallel_size": 8})
+    assert any("differs by generation of device" in line for line in told.assumptions) is said

@@ -153,20 +153,6 @@ def test_deepseek_v4_1_and_its_draft_fill_its_checkpoint_with_the_tables_that_st
     assert (told.asked.draft.tokens, len(told.asked.draft.layers)) == (5, 3)
 
 
-@pytest.mark.parametrize(("gpu", "version", "width", "tokens"), [
-    ("H200", "0.33.0", (3 * (33 + 8) + 65 + 15) * 576, 64),
-    ("B200", "0.32.0", 3 * (64 * 288 + 64 * 132 + 256) + 128 * 288 + 128 * 132, 128),
-    ("B200", "0.33.0", 43 * 3168, 128),
-])  # fmt: skip
-def test_a_block_of_deepseek_v4_1_is_what_its_four_sources_compress_in_the_records_of_the_device(
-    gpu: str, version: str, width: int, tokens: int
-) -> None:
-    found = load_model_names().find("deepseek-v4.1-flash")
-    assert found is not None
-    told = asked(found.config, gpu=gpu, engine_version=version, tensor_parallel_size=8).plan
-    assert (told.bytes_per_block[0], told.block_size) == (width, tokens)
-
-
 def test_a_dspark_draft_of_its_own_has_two_narrow_tables_more_than_dflash() -> None:
     draft = LLAMA | {
         "architectures": ["Qwen3DSparkModel"],
