@@ -75,7 +75,8 @@ def _rejoined(book: Rulebook, pieces: Sequence[_Piece]) -> Iterator[tuple[Shippe
             if last.head.partial:
                 glue = ""
             elif piece.head.bare and piece.text.strip() and held.head.carriers[: len(piece.head.carriers)] == piece.head.carriers:
-                glue = joint(last.text, piece.text, wrap, last.width)
+                empty = not text.strip() and not held.head.bare  # a head alone at a line's end: its message stands below
+                glue = "" if empty else joint(last.text, piece.text, wrap, last.width)
         if glue is not None:
             text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
             continue
