@@ -84,12 +84,18 @@ def read_words(rules: SizingRules, text: str) -> Words:
 
 
 def _tables(reader: _Reader) -> None:
-    """--speculative-config '{"method": …}', quoted or not."""
+    """--speculative-config '{"method": …}', quoted or not; --speculative-config.method …"""
     for match in list(
         re.finditer(r"--speculative[-_]config[= ]+(['\"]?)(\{[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,5}\})\1", reader.rest)
     ):
         reader.blank(match.start(), match.end())
         _put(reader, BY_NAME["speculative_config"], match[2])
+    told: dict[str, Any] = {}
+    for match in list(re.finditer(r"(?<!\S)--speculative[-_]config\.(\w{1,40})[= ](\S{1,200})", reader.rest)):
+        reader.blank(match.start(), match.end())
+        told[match[1]] = int(match[2]) if match[2].isdecimal() else match[2]
+    if told:
+        reader.put("speculative_config", told)
 
 
 _DRAFTED = 3

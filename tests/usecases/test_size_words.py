@@ -204,6 +204,12 @@ def test_drafts_adapters_and_offloading_are_read_from_words(words: str, asked: d
     assert question["gpu"] == "H100-80GB"
 
 
+def test_a_speculative_config_may_be_spread_over_dotted_flags() -> None:
+    words = "vllm serve llama-3.3-70b --speculative-config.method eagle3 --speculative-config.model=a/b --speculative_config.num_speculative_tokens 3"
+    question = read_words(load_sizing(), words).question
+    assert question["speculative_config"] == {"method": "eagle3", "model": "a/b", "num_speculative_tokens": 3}
+
+
 def test_a_pasted_command_keeps_its_speculative_config_and_its_adapters() -> None:
     line = (
         'vllm serve meta-llama/Llama-3.3-70B-Instruct --speculative-config \'{"method": "eagle3", "model": "a/b", '
