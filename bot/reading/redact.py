@@ -23,6 +23,8 @@ BLOCKS = frozenset({"private.key", "yaml.block", "gap.edge", "kubernetes.secret"
 """Rules whose secret runs over many lines."""
 NEAR = 100
 """Characters before an anchor that a pattern looks behind at, and behind a secret that it looks ahead at."""
+OVER = 400
+"""Characters around a cut within which a secret may run over it and hold what is rewritten."""
 _REST = re.compile(r"[^\s'\"]*")
 _QUOTED_REST = re.compile(r"[^\n'\"]*")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -32,6 +34,25 @@ def redact(text: str) -> tuple[str, int]:
     """The text with every known kind of secret hidden, and how many were found. Line numbers stay as they are."""
     text = encodable(text)
     return _hide(text, secrets_in(text))
+
+
+def without_halves(before: str, text: str, after: str = "") -> str:
+    """A text that was cut out between `before` and `after`: what runs into it, or out of it, is hidden, and lines stay."""
+    begun = [(start - len(before), stop - len(before)) for start, stop in _over(before + text[:REACH], len(before)) if stop > len(before)]
+    tail = text[-REACH:]
+    left = len(text) - len(tail)
+    begun += [(left + start, len(text)) for start, stop in _over(tail + after, len(tail)) if start < len(tail) < stop]
+    return _hide(text, [(max(start, 0), stop) for start, stop in begun])[0]
+
+
+def _over(text: str, cut: int) -> Iterator[Span]:
+    """What is secret by a name or a beginning that stands before the cut."""
+    hits = [hit for hit in _hits(text) if hit[1] < cut]
+    yield from _matched(text, hits)
+    begin = max(0, cut - OVER)
+    near = text[begin : cut + OVER]
+    if any(start >= begin for _, start, _ in hits) and (edits := rewrites(near)):
+        yield from ((begin + start, begin + stop) for start, stop in _seen_through(near, edits) if begin + start < cut)
 
 
 def secrets_in(text: str) -> list[Span]:
