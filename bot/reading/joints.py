@@ -34,11 +34,12 @@ _RANDOM = re.compile(
 
 def joints(text: str, anchors: Iterable[int], found: Callable[[str], Iterable[tuple[int, int]]]) -> list[Span]:
     """The line ends, each with the margins around it, in order. `anchors` are where names of secrets begin; `found` finds them anywhere."""
+    lines = text.split("\n")
     ends = {text.find("\n", start, start + OPEN) for start in anchors} - {-1}
     open_ends = [joint for end in ends for joint in _continued(text, end)]
-    inside = [(start, stop, text.find("\n", stop, stop + WIDEST)) for start, stop in _in_names(text, found)]
+    inside = [(start, stop, text.find("\n", stop, stop + WIDEST)) for start, stop in _in_names(text, _wide_ends(lines), found)]
     beyond = [joint for _, _, end in inside for joint in _continued(text, end)]
-    return sorted({*_at_width(text), *open_ends, *((start, stop) for start, stop, _ in inside), *beyond})
+    return sorted({*_at_width(text, lines), *open_ends, *((start, stop) for start, stop, _ in inside), *beyond})
 
 
 def _continued(text: str, end: int) -> Iterator[Span]:
@@ -61,17 +62,25 @@ def _before(text: str, end: int) -> int:
     return end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(("│", "┃")) else padding.removesuffix("\r"))
 
 
-def _in_names(text: str, found: Callable[[str], Iterable[tuple[int, int]]]) -> list[Span]:
+def _wide_ends(lines: list[str]) -> Iterator[int]:
+    """Where the lines end that are long enough to have been broken, or are a box's."""
+    end = -1
+    for line in lines:
+        end += len(line) + 1
+        if len(line) >= NARROWEST or line.endswith(("│", "┃")):
+            yield end
+
+
+def _in_names(text: str, ends: Iterable[int], found: Callable[[str], Iterable[tuple[int, int]]]) -> list[Span]:
     """Line ends inside an anchor: ends and beginnings of lines are put side by side and looked through at once."""
     seams: list[str] = []
     places: list[int] = []
     spans: list[Span] = []
     at = 0
-    for margin in _MARGIN.finditer(text):
-        end, stop = margin.span()
-        if not _wide(text, end):
+    for end in ends:
+        if (margin := _MARGIN.match(text, end)) is None:
             continue
-        start = _before(text, end)
+        start, stop = _before(text, end), margin.end()
         tail = text[max(0, start - LONGEST_ANCHOR) : start].rpartition("\n")[2]
         seams.append(tail + text[stop : stop + LONGEST_ANCHOR].partition("\n")[0])
         places.append(at + len(tail))
@@ -85,9 +94,8 @@ def _in_names(text: str, found: Callable[[str], Iterable[tuple[int, int]]]) -> l
     return crossed
 
 
-def _at_width(text: str) -> Iterator[Span]:
+def _at_width(text: str, lines: list[str]) -> Iterator[Span]:
     """The line ends that a terminal of some width put in; several widths may show."""
-    lines = text.split("\n")
     counts = Counter(map(len, map(str.rstrip, lines, repeat("\r")) if "\r" in text else lines))
     widths = set()
     longer = 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import ahocorasick_rs
 import regex
 
-from bot.reading.joints import Span, joints
+from bot.reading.joints import LONGEST_ANCHOR, Span, joints
 from bot.reading.rewrites import Edit, rewrites
 from bot.reading.text import encodable
 from bot.rulebook.book import texts
@@ -39,15 +39,16 @@ def redact(text: str) -> tuple[str, int]:
 def without_halves(before: str, text: str, after: str = "") -> str:
     """A text that was cut out between `before` and `after`: what runs into it, or out of it, is hidden, and lines stay."""
     begun = [(start - len(before), stop - len(before)) for start, stop in _over(before + text[:REACH], len(before)) if stop > len(before)]
-    tail = text[-REACH:]
-    left = len(text) - len(tail)
-    begun += [(left + start, len(text)) for start, stop in _over(tail + after, len(tail)) if start < len(tail) < stop]
+    if after:
+        tail = text[-REACH:]
+        left = len(text) - len(tail)
+        begun += [(left + start, len(text)) for start, stop in _over(tail + after, len(tail)) if start < len(tail) < stop]
     return _hide(text, [(max(start, 0), stop) for start, stop in begun])[0]
 
 
 def _over(text: str, cut: int) -> Iterator[Span]:
     """What is secret by a name or a beginning that stands before the cut."""
-    hits = [hit for hit in _hits(text) if hit[1] < cut]
+    hits = [hit for hit in _hits(text[: cut + LONGEST_ANCHOR]) if hit[1] < cut]
     yield from _matched(text, hits)
     begin = max(0, cut - OVER)
     near = text[begin : cut + OVER]

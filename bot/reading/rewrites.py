@@ -26,7 +26,6 @@ _PERCENT = re.compile(r"%(?:25){0,3}([2-7][0-9A-Fa-f])")
 _TWO_QUOTES = re.compile(r'""(?:(?=\w)|(?<=[\w-]""))')
 _MANGLED = "\u00c2\u00e2\u00e3\u00ef"
 """What a space, a quotation mark, a dash or nothing begins with where UTF-8 was read as Windows-1252."""
-_LETTERS = re.compile(f"[{''.join(map(chr, LITERAL))}]")
 
 
 def rewrites(text: str) -> list[Edit]:
@@ -67,8 +66,8 @@ def _kinds(text: str) -> Iterator[Iterable[Edit]]:
 def _strange(text: str, letters: str) -> Iterator[Iterable[Edit]]:
     if _INVISIBLE.search(letters):
         yield _cut(_INVISIBLE, text)
-    if _LETTERS.search(letters):
-        yield _turned(_LETTERS, text, lambda m: m[0].translate(LITERAL))
+    if found := "|".join(letter for letter in letters if ord(letter) in LITERAL):
+        yield _turned(re.compile(found), text, lambda m: m[0].translate(LITERAL))
     if "\u2013" in letters or "\u2014" in letters:
         yield _turned(DASHED, text, lambda _: "--")
     for first in _MANGLED:

@@ -213,7 +213,8 @@ def _after(chunk: bytes, end: int) -> list[bytes]:
     while 0 <= end < len(chunk) - 1 and len(lines) < AFTER:
         begin = end + 1
         end = chunk.find(b"\n", begin)
-        lines.append(_piece(chunk, begin, end if end >= 0 else len(chunk), begin))
+        last = end if end >= 0 else len(chunk)
+        lines.append(chunk[begin:last] if last - begin <= LONGEST else _piece(chunk, begin, last, begin))
     return lines
 
 

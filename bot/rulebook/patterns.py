@@ -1,5 +1,5 @@
 """Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP);
-what stands around a secret (?&SUFFIX), (?&SAYS), (?&UNLESS), (?&VALUE), (?&RANDOM).
+what stands around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
 """
 
 import re
@@ -26,11 +26,11 @@ PIECES = {
   |ttl|expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
   (?![A-Za-z0-9]))[A-Za-z0-9]{1,20}){1,3}|\d{1,3})?""",
     "SAYS": r"""\\*['"]?(?:
-  [^\S\n]{0,40}(?::=|=>|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?<=[^\S\n])(?=(?&RANDOM)[^\S\n]*(?:\r?\n|$))))?
+  [^\S\n]{0,40}(?::=|=>|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n(?&MARGIN)?[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?<=[^\S\n])(?=(?&RANDOM)[^\S\n]*(?:\r?\n|$))))?
   |,?[^\S\n]{0,40}(?:\r?\n(?:[^\n'"]{0,80}?(?<![A-Za-z]))?)?\\*['"]?value\\*['"]?[^\S\n]{0,40}[:=][^\S\n]{0,40}
   |(?<=\(b?\\*['"][\w.-]{1,60}\\*['"])[^\S\n]{0,4},[^\S\n]{0,4}
   |(?<=<[\w:.-]{1,60})>
-  |(?<=(?<![\w-])--?[A-Za-z][\w.-]{0,60}\\*['"]?)(?:(?<=['"]),)?[^\S\n]{0,40}(?:\\\r?\n[^\S\n]{0,40}-?|\r?\n[^\S\n]{0,40}-?(?![\w.]+(?:Error|Exception)|INFO|ERROR|WARNING|DEBUG))?[^\S\n]{0,40}(?<![A-Za-z0-9])(?!-)
+  |(?<=(?<![\w-])--?[A-Za-z][\w.-]{0,60}\\*['"]?)(?:(?<=['"]),)?[^\S\n]{0,40}(?:\\\r?\n(?&MARGIN)?[^\S\n]{0,40}-?|\r?\n[^\S\n]{0,40}-?(?![\w.]+(?:Error|Exception)|INFO|ERROR|WARNING|DEBUG))?[^\S\n]{0,40}(?<![A-Za-z0-9])(?!-)
   |(?<=\b(?:ENV|setx|set\ -\w{1,3}|export|-e)[^\S\n][A-Z0-9_]{1,60})[^\S\n]+
   |[^\S\n]{1,40}\|[^\S\n]{1,40}(?=(?&RANDOM))(?=\S{12})
   |[^\S\n]+(?=['"]?[A-Za-z0-9+/_-]{0,60}\d)(?=['"]?[A-Za-z0-9+/_-]{20})
@@ -50,6 +50,9 @@ PIECES = {
   |(?P<secret>(?:[^\s'",;)}\]\[\\|><]++|\\(?![nrt"'\s])|[,;](?=[^\s'",;)}\]>|])(?![A-Za-z_]\w*=)|(?:[)}\]>|]|<(?!/))(?=[^\s'",;)}\]>|])|['"](?=[A-Za-z0-9]{4}))++)
    (?:\s*\n[^\S\n]{0,40}-[^\S\n]+\\*['"]?(?P<secret>[A-Za-z0-9]{8,})(?=['"\s]|$))*
   )""",
+    # what stands before the second line of a command
+    "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
+  |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",
     "RANDOM": r"""(?=[A-Za-z_+/.~%-]*\d)(?=[\d_+/.~%-]*[A-Za-z])[A-Za-z0-9_+/.~%-]{8,}""",
 }
 """Put in where a pattern names them: a call of a shared group would cost seven times as much as its text."""

@@ -120,6 +120,34 @@ def test_no_half_of_a_secret_shows_at_the_edge_of_a_gap(secret: list[str], halve
     assert [half for half in halves if half in hidden] == []
 
 
+MARGINS = ("vllm-1  | ", "2026-11-30T04:31:07.123456789Z stdout F ", "(EngineCore_DP0 pid=11) ")
+MANY_LINED = {
+    "a private key": ["-----BEGIN RSA PRIVATE KEY-----", *["MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfnygWyF2sMr1x9QqDvLAbCdEfGhIjKlMn01"] * 25],
+    "a YAML block": ["password: |", *["  MIIEpA some words"] * 6],
+    "JSON": ['{"name": "HF_TOKEN",', '   "value": "MIIEpA34"},'],
+    "a command": ["vllm serve m --api-key \\", "  MIIEpA34"],
+}
+
+
+@pytest.mark.parametrize("margin", ["", *MARGINS])
+@pytest.mark.parametrize("secret", [key for key in MANY_LINED if key != "a YAML block"])
+def test_a_cut_at_any_line_of_a_secret_shows_none_of_it(secret: str, margin: str) -> None:
+    for ahead in range(AFTER + 4):
+        lines = [NOISE] * 30_000
+        lines[15_000 - ahead : 15_000 - ahead] = [margin + line for line in MANY_LINED[secret]]
+        for at in (15_000 - ahead - 3, 15_000 - ahead + len(MANY_LINED[secret]) + 2):
+            lines[at] = ERROR
+        assert "MIIEpA" not in redact(condensed(lines)[0])[0]
+
+
+def test_a_cut_inside_a_long_line_shows_no_half_of_a_secret() -> None:
+    for before in range(8150, 8210, 7):
+        line = f"{'w ' * 9000}{ERROR} {'w ' * 4500}DB_PASSWORD='correct horse MIIEpA34' {'v' * before}{ERROR} {'w ' * 9000}"
+        text = condensed([*[NOISE] * 12_000, line, *[NOISE] * 12_000])[0]
+        assert ERROR in text
+        assert "MIIEpA" not in redact(text)[0]
+
+
 def exported(rows: int, after: int = 0) -> str:
     """An array of records on one line, an error behind `rows` of them and `after` more behind it."""
     noise = [{"timestamp": str(n), "line": NOISE} for n in range(rows + after)]
