@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.cli.terminal import put, table
+from bot.reading.select import anchors_of
 from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
 from bot.usecases.reply import Reply
@@ -19,7 +20,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, says in (
         ("check", "every problem of the rule files at once: shape, patterns, examples, ids, accounting"),
-        ("anchors", "every text that a rule looks for, one a line: grep -F -f <(oombot rules anchors) serve.log"),
+        ("anchors", "every text that a line of a large log is kept for, one a line: grep -F -f <(oombot rules anchors) serve.log"),
         ("replay", "judge every stored incident by today's rules, keep nothing, and say what would differ"),
     ):
         verbs.add_parser(name, help=says).add_argument("--json", action="store_true", help="the document and nothing else")
@@ -33,7 +34,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """`check`: 1 when something is wrong. Else 0."""
     if options.verb == "anchors":
-        reply = Reply("notice", {"schema": "oombot.anchors/1", "anchors": load_rulebook().anchors})
+        reply = Reply("notice", {"schema": "oombot.anchors/1", "anchors": sorted(anchors_of(load_rulebook()))})
         put(reply, options.json, "\n".join(reply.document["anchors"]))
         return 0
     if options.verb == "replay":

@@ -29,6 +29,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     if phase == "unknown":
         if scene.error:
             return "The evidence does not decide which phase failed."
+        if any("out of memory" in text.lower() for text in scene.evidence.lines.values()):
+            return "Memory is said to have run out, but the error itself is not in this evidence, so no phase can be named."
         where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
         return f"There is no memory error in {where}, so no phase can be named."
     if phase == "not_oom" and rule == "not-oom.question":

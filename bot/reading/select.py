@@ -1,7 +1,7 @@
 """Keeps a large log small: its beginning, its end, and the surroundings of what a rule may want; all in one pass over bytes."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -222,16 +222,22 @@ def _text(line: bytes) -> str:
     return _whole(line).decode("utf-8", errors="replace").removesuffix("\r")
 
 
-@lru_cache(maxsize=2)
-def automaton_of(book: Rulebook) -> tuple[ahocorasick_rs.BytesAhoCorasick, list[int]]:
-    """An automaton of every anchor that lines are kept for, and the number of the message that each belongs to."""
-    anchors: dict[bytes, int] = {text.encode(): -n for n, text in enumerate(ALWAYS, 1)}
+def anchors_of(book: Rulebook) -> Mapping[str, int]:
+    """Every text that a line of a large log is kept for, and the number of the message that it belongs to."""
+    anchors = {text: -n for n, text in enumerate(ALWAYS, 1)}
     for number, rule in enumerate(book.facts):
         if not rule.kinds or LEFT_OUT.isdisjoint(rule.kinds):
             for anchor in texts(rule.anchor):
-                anchors.setdefault(anchor.encode(), number)
+                anchors.setdefault(anchor, number)
+    return anchors
+
+
+@lru_cache(maxsize=2)
+def automaton_of(book: Rulebook) -> tuple[ahocorasick_rs.BytesAhoCorasick, list[int]]:
+    """An automaton of those texts, and the running number of the message that each belongs to."""
+    anchors = anchors_of(book)
     numbers = {number: n for n, number in enumerate(dict.fromkeys(anchors.values()))}
-    automaton = ahocorasick_rs.BytesAhoCorasick(list(anchors), implementation=ahocorasick_rs.Implementation.DFA)
+    automaton = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in anchors], implementation=ahocorasick_rs.Implementation.DFA)
     return automaton, [numbers[number] for number in anchors.values()]
 
 

@@ -48,8 +48,3 @@ class Rulebook:
             for anchor in texts(fact.anchor):
                 table.setdefault(anchor.lower(), []).append(fact)
         return table
-
-    @cached_property
-    def anchors(self) -> list[str]:
-        """Every text worth stopping for in a large file."""
-        return sorted({a for fact in self.facts for a in texts(fact.anchor)})

@@ -1,9 +1,11 @@
 """Contributions in, the contract's diagnosis document out: pure, judged anew from the first line each time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.diagnosis.diagnose import diagnose
+from bot.domain.evidence import Evidence
 from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.book import Rulebook
@@ -12,6 +14,7 @@ from bot.usecases.wording import some_named
 
 REFUTED = "same"
 WORKED = "fixed"
+FAILURES = frozenset({"allocation-failed", "memory-error", "host-kill"})
 
 
 def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -22,14 +25,39 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     """
     moved = moved_at(contributions)
     evidence = read(book, contributions, moved)
+    others = strangers(book, contributions, evidence)
+    if others:
+        left_out = [one for one, _ in others]
+        evidence = read(book, [replace(one, text="\n") if one in left_out else one for one in contributions], moved)
     refuted = refuted_changes(contributions[moved:])
     failed = failed_changes(precedents)
     document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed]))
     offered = [(change["id"], change["flag"]) for change in document["alternatives"]]
     demoted = [(name, flag) for name, flag in offered if (name, flag) in failed]
     document["notes"] += [f"{flag or name} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
+    document["notes"] += [
+        f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
+    ]
     document["notes"] = list(dict.fromkeys(document["notes"]))
     return document
+
+
+def strangers(book: Rulebook, contributions: Sequence[Contribution], evidence: Evidence) -> list[tuple[Contribution, str]]:
+    """Logs of another model that failed too, beside the one whose error came first, each with that model: another incident."""
+    failed = {fact.source for fact in evidence.facts if fact.kinds & FAILURES}
+    logs = [one for one in contributions if one.kind in ("paste", "file") and one.text]
+    if len(failed) < 2 or len(logs) < 2:
+        return []
+    models: list[tuple[Contribution, str]] = []
+    for one in logs:
+        alone = read(book, [one])
+        if alone.deployment.model is not None and any(fact.kinds & FAILURES for fact in alone.facts):
+            models.append((one, alone.deployment.model.value))
+    return [(one, model) for one, model in models[1:] if _last_part(model) != _last_part(models[0][1])]
+
+
+def _last_part(model: str) -> str:
+    return model.rstrip("/").rpartition("/")[2].lower()
 
 
 def failed_changes(precedents: Sequence[Mapping[str, Any]]) -> dict[tuple[str | None, str | None], str]:

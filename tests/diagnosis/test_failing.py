@@ -154,3 +154,25 @@ def test_a_budget_names_no_rank_where_the_diagnosis_names_none() -> None:
     assert [row["rank"] for row in document["budgets"]] == [None]
     assert document["deployment"]["gpu_memory_utilization"] == 0.95
     assert document["first_error"]["total_bytes"] == document["budgets"][0]["total_bytes"]
+
+
+OF_A = (
+    "vllm serve org/model-a\n"
+    + "(Worker_TP1 pid=5) ERROR 11-18 10:00:01 [x.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+)
+
+
+def test_logs_of_two_models_are_two_incidents_and_it_says_so() -> None:
+    other = OF_A.replace("model-a", "model-b").replace("TP1", "TP6")
+    document = judge(load_rulebook(), [Contribution("file", OF_A, name="a.log"), Contribution("file", other, name="b.log")])
+    assert (document["deployment"]["model"], document["rank"]["number"]) == ("org/model-a", 1)
+    assert "b.log holds the failure of another model, org/model-b: judge it by itself." in document["notes"]
+
+
+def test_logs_of_one_model_are_one_incident() -> None:
+    both = [Contribution("file", OF_A, name="a.log"), Contribution("file", OF_A.replace("org/", "/models/"), name="b.log")]
+    assert not any("another model" in note for note in judge(load_rulebook(), both)["notes"])
+
+
+def test_memory_that_is_only_said_to_have_run_out_is_not_said_to_have_held() -> None:
+    assert judged("it says cuda out of memory at startup")["summary"].startswith("Memory is said to have run out")
