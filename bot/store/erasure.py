@@ -43,9 +43,10 @@ def purge_page(connection: Connection, before: int, page: int) -> int:
 
 
 def drop_done(connection: Connection) -> None:
-    """Remove deliveries that were done so long ago that nobody sends them again."""
+    """Remove deliveries that were done so long ago that nobody sends them again, and the notes on what was said once about one of them."""
     old = clock() - _DONE_DAYS * _DAY
     connection.execute(delete(deliveries).where(deliveries.c.state.in_(("done", "failed")), deliveries.c.done_at < old))
+    connection.execute(delete(replies).where(replies.c.kind.like("%:%"), replies.c.at < old))
 
 
 def erase_team(connection: Connection, team: str) -> int:

@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import pytest
 
@@ -162,3 +163,25 @@ async def test_two_replicas_lose_nothing_double_nothing_and_keep_the_order(url: 
     for thread in {thread for thread, _ in worked}:
         keys = [key for of, key in worked if of == thread]
         assert keys == sorted(keys)
+
+
+async def test_what_a_dead_worker_held_is_claimed_at_once(store: Store) -> None:
+    await store.deliver("T1", "C1", "1.1", "Ev1", "event", b"x")
+    await store.deliver("T1", "C1", "2.1", "Ev2", "event", b"x")
+    first = await asyncio.create_task(store.claim("dead", 60))
+    assert await asyncio.create_task(store.claim("alive", 60))
+    assert await store.release(lambda worker: False) == 0
+    assert await store.release(lambda worker: worker == "dead") == 1
+    again = await store.claim("heir", 60)
+    assert first
+    assert again
+    assert (again.id, again.attempts) == (first.id, 2)
+
+
+async def test_a_post_that_was_begun_is_known_by_its_empty_ts(store: Store) -> None:
+    begun = time.time()
+    await store.remember_reply("D-0007", "T1", "C1", "1.1", "", "diagnosis")
+    found = await store.reply_of("T1", "C1", "1.1", "diagnosis")
+    assert found is not None
+    assert (found.ts, found.digest) == ("", None)
+    assert begun - 1 <= found.at <= time.time() + 1

@@ -140,3 +140,14 @@ async def test_what_a_delivery_carried_is_gone_when_it_is_done(sqlite_url: str) 
     assert path
     assert "okkasyllable" not in _bytes_of(path)
     await store.close()
+
+
+async def test_what_was_said_once_is_not_remembered_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.remember_reply(None, "T1", "C1", "1.1", "9.1", "hint:1.1")
+    await store.remember_reply("D-0001", "T1", "C1", "1.1", "9.2", "diagnosis")
+    await store.purge(datetime.now(UTC))
+    assert await store.reply_of("T1", "C1", "1.1", "hint:1.1") is not None, "Slack may still send it again"
+    monkeypatch.setattr("bot.store.erasure._DONE_DAYS", -1)
+    await store.purge(datetime.now(UTC))
+    assert await store.reply_of("T1", "C1", "1.1", "hint:1.1") is None
+    assert await store.reply_of("T1", "C1", "1.1", "diagnosis") is not None
