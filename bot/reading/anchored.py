@@ -37,6 +37,7 @@ class FactFinder:
         self._rules = list(anchors.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
         self._breaks = _breaks(list(anchors))
+        self._anchored = lru_cache(maxsize=256)(self._anchored_in)
 
     @cached_property
     def prose(self) -> Prose:
@@ -45,21 +46,23 @@ class FactFinder:
 
     def rules_of(self, line: LogLine, after: LogLine | None) -> Mapping[str, FactRule]:
         """The rules that a line may match, by id: those with an anchor in it, or in its break with the line after it."""
-        found: dict[str, FactRule] = {}
-        for anchor, _, _ in self._automaton.find_matches_as_indexes(line.text, overlapping=True):
-            for rule in self._rules[anchor]:
-                found.setdefault(rule.id, rule)
+        found = self._anchored(line.text)
         if after is not None and (not after.signed or after.speaker.key == line.speaker.key) and after.source == line.source:
-            for rule in self._crossing(line.text, after.text):
-                found.setdefault(rule.id, rule)
+            broken = {rule.id: rule for rule in self._crossing(line.text, after.text)}
+            return found | broken if broken else found
         return found
+
+    def _anchored_in(self, text: str) -> dict[str, FactRule]:
+        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        return {rule.id: rule for anchor in dict.fromkeys(anchor for anchor, _, _ in hits) for rule in self._rules[anchor]}
 
     def _crossing(self, left: str, right: str) -> Iterator[FactRule]:
         """The rules whose anchor is broken over two lines, with and without a space at the break."""
         right = right.lstrip()
+        begins = {right[:2], right[:1], ""}
         for joint, breaks in self._breaks:
             left = left.rstrip() if joint else left
-            if not (_may_break(breaks.get(left[-1:]), right) or _may_break(breaks.get(left[-2:]), right)):
+            if begins.isdisjoint(breaks.get(left[-1:], ())) and begins.isdisjoint(breaks.get(left[-2:], ())):
                 continue
             head = left[-_BOUNDARY:]
             for anchor, start, end in self._automaton.find_matches_as_indexes(head + joint + right[:_BOUNDARY], overlapping=True):
@@ -79,10 +82,6 @@ def _breaks(anchors: Sequence[str]) -> Sequence[tuple[str, Mapping[str, set[str]
             if anchor[at] == " ":
                 loose.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at + 1 : at + 3])
     return (("", tight), (" ", loose))
-
-
-def _may_break(after: set[str] | None, right: str) -> bool:
-    return after is not None and (right[:2] in after or right[:1] in after or "" in after)
 
 
 @lru_cache(maxsize=8)

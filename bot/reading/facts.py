@@ -28,10 +28,10 @@ _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 
 def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], list[Frame]]:
     """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
-    finder = finder_of(book)
     facts: list[Fact] = []
     frames: list[Frame] = []
     below_frame: dict[str, int] = {}
+    reader = _Reader(finder_of(book), lines)
     recurring = _Recurring()
     for order, line in enumerate(lines):
         text = line.text
@@ -52,14 +52,14 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         below_frame.pop(key, None)
         if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
             continue
-        found = _facts_of(finder, lines, order)
-        if not line.signed and order and (begun := _begun_above(finder, lines, order, {fact.id for fact in found})):
+        found = reader.facts_of(order)
+        if not line.signed and order and (begun := reader.begun_above(order, {fact.id for fact in found})):
             known = {(fact.id, fact.order) for fact in facts[-LATELY:]}
-            facts += [fact for fact in begun if (fact.id, fact.order) not in known]
+            facts += [*recurring.last(reader), *(fact for fact in begun if (fact.id, fact.order) not in known)]
         if found:
-            facts += [*recurring.last(finder, lines), *found]
+            facts += [*recurring.last(reader), *found]
             recurring.learn(line, found)
-    return [*facts, *recurring.last(finder, lines)], frames
+    return [*facts, *recurring.last(reader)], frames
 
 
 class _Recurring:
@@ -88,10 +88,10 @@ class _Recurring:
             self._known.add((line.speaker.key, line.text.translate(_NO_FIGURES)))
             self._starts.add((line.speaker.key, line.text[:1].isdigit() or line.text[:1]))
 
-    def last(self, finder: FactFinder, lines: Sequence[LogLine]) -> list[Fact]:
+    def last(self, reader: "_Reader") -> list[Fact]:
         """What the last counted line of each form says, and how many it stands for."""
         counted, self._counted = sorted(self._counted.values()), {}
-        return [replace(fact, repeats=times) for order, times in counted for fact in _facts_of(finder, lines, order)]
+        return [replace(fact, repeats=times) for order, times in counted for fact in reader.facts_of(order)]
 
 
 def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:
@@ -108,54 +108,67 @@ def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
     return between < 4
 
 
-def _facts_of(finder: FactFinder, lines: Sequence[LogLine], order: int) -> list[Fact]:
-    """What one line says."""
-    rules = finder.rules_of(lines[order], lines[order + 1] if order + 1 < len(lines) else None)
-    return list(_matched(finder, rules.values(), lines, order)) if rules else []
+class _Reader:
+    """What single lines say. A text is read once under each rule: eight ranks say the same."""
+
+    def __init__(self, finder: FactFinder, lines: Sequence[LogLine]) -> None:
+        self._finder = finder
+        self._lines = lines
+        self._read: dict[tuple[str, str], dict[str, Any] | None] = {}
+
+    def facts_of(self, order: int) -> list[Fact]:
+        """What the line at this place says."""
+        after = self._lines[order + 1] if order + 1 < len(self._lines) else None
+        rules = self._finder.rules_of(self._lines[order], after)
+        return list(self._matched(rules.values(), order)) if rules else []
+
+    def begun_above(self, order: int, known: set[str]) -> list[Fact]:
+        """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
+        above, line = self._lines[order - 1], self._lines[order]
+        if above.source != line.source or not above.text.strip():
+            return []
+        rules = self._finder.rules_of(line, None)
+        broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]
+        return list(self._matched(broken, order - 1)) if broken else []
+
+    def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
+        line, following = self._lines[order], _following(self._lines, order, 8)
+        words: frozenset[int] | None = None
+        for rule in rules:
+            patterns: Sequence[str] = (rule.pattern,)
+            if "prose" in rule.kinds:
+                if not may_be_prose(rule, line):
+                    continue
+                words = self._finder.prose.words(line, following) if words is None else words
+                patterns = self._finder.prose.patterns(rule, words)
+            fields = self._captured(rule, patterns, line, following)
+            if fields is not None:
+                yield Fact(
+                    id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
+                    text=line.text, order=order,
+                )  # fmt: skip
+
+    def _captured(self, rule: FactRule, patterns: Sequence[str], line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
+        if not rule.pattern or not patterns:
+            return None if rule.pattern else {}
+        known = (rule.id, line.text)
+        if known not in self._read:
+            self._read[known] = _fields(rule, patterns, line.text, len(line.text))
+        best = self._read[known]
+        alone = not rule.spans and (not following or following[0].signed)
+        for text in _joined(rule, line, following):
+            if best is not None and (len(best) == len(rule.fields) or alone):
+                break
+            fields = _fields(rule, patterns, text, len(line.text))
+            if fields is not None and (best is None or len(fields) > len(best)):
+                best = fields
+        return best
 
 
-def _begun_above(finder: FactFinder, lines: Sequence[LogLine], order: int, known: set[str]) -> list[Fact]:
-    """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
-    above, line = lines[order - 1], lines[order]
-    if above.source != line.source or not above.text.strip():
-        return []
-    rules = finder.rules_of(line, None)
-    broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]
-    return list(_matched(finder, broken, lines, order - 1)) if broken else []
-
-
-def _matched(finder: FactFinder, rules: Iterable[FactRule], lines: Sequence[LogLine], order: int) -> Iterator[Fact]:
-    line, following = lines[order], _following(lines, order, 8)
-    words: frozenset[int] | None = None
-    for rule in rules:
-        patterns: Sequence[str] = (rule.pattern,)
-        if "prose" in rule.kinds:
-            if not may_be_prose(rule, line):
-                continue
-            words = finder.prose.words(line, following) if words is None else words
-            patterns = finder.prose.patterns(rule, words)
-        fields = _captured(rule, patterns, line, following)
-        if fields is not None:
-            yield Fact(
-                id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
-                text=line.text, order=order,
-            )  # fmt: skip
-
-
-def _captured(rule: FactRule, patterns: Sequence[str], line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
-    if not rule.pattern:
-        return {}
-    best: dict[str, Any] | None = None
-    for text in _readings(rule, line, following) if patterns else ():
-        match = next((m for pattern in patterns if (m := _search(pattern, text)) is not None and m.start() <= len(line.text)), None)
-        if match is None:  # also what begins in the next line: it is that line's
-            continue
-        fields = _parsed(rule, groups(match))
-        if best is None or len(fields) > len(best):
-            best = fields
-        if len(best) == len(rule.fields) or (not rule.spans and (not following or following[0].signed)):
-            break
-    return best
+def _fields(rule: FactRule, patterns: Sequence[str], text: str, within: int) -> dict[str, Any] | None:
+    """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
+    match = next((m for pattern in patterns if (m := _search(pattern, text)) is not None and m.start() <= within), None)
+    return None if match is None else _parsed(rule, groups(match))
 
 
 def _search(pattern: str, text: str) -> "regex.Match[str] | None":
@@ -163,9 +176,8 @@ def _search(pattern: str, text: str) -> "regex.Match[str] | None":
     return search(pattern, text) if len(text) > 1500 else compiled(pattern).search(text)
 
 
-def _readings(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
-    """The line as it stands, then joined with what follows: hard wrap, flowing text, or either. Prose never runs on into a log."""
-    yield line.text
+def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
+    """The line joined with what follows: hard wrap, flowing text, or either. Prose never runs on into a log."""
     prose = "prose" in rule.kinds
     spans = max(rule.spans, 1)
     tail: list[str] = []

@@ -85,13 +85,16 @@ class ArgumentReader:
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
         given = {place for place, _, _ in standing(self._anchors, [text for _, text in lines])}
+        known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
         for place, (line, text) in enumerate(lines):
             if len(text) > LONGEST:
                 continue
+            prose = line.level is None
             if place in given:
-                trust = DUMP if any(mark in text for mark in _RESOLVED) else KEY
-                yield from ((line, found) for found in self._stated(text, trust, line.level is None))
-            if line.level is None and not line.speaker.pid:
+                if (text, prose) not in known:
+                    known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
+                yield from ((line, found) for found in known[text, prose])
+            if prose and not line.speaker.pid:
                 yield from ((line, found) for found in self._said(text))
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:

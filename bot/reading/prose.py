@@ -41,7 +41,10 @@ class Prose:
         found = dict.fromkeys(self._always[rule.id])
         for word in words:
             for pattern, needs in self._by_word.get((rule.id, word), ()):
-                if not any(words.isdisjoint(need) for need in needs):
+                for need in needs:
+                    if words.isdisjoint(need):
+                        break
+                else:
                     found[pattern] = None
         return [rule.pattern] if found and rule.fields else list(found)
 

@@ -89,7 +89,8 @@ class Gpus:
         self._exact = _index((_key(name), spec) for spec in self.specs for name in (spec.id, *spec.names))
         self._short = _index((_key(name), spec) for spec in self.specs for name in spec.short)
         self._clouds = {name.lower(): count for spec in self.specs for name, count in spec.cloud.items()}
-        self._anchors = ahocorasick_rs.AhoCorasick(sorted({_anchor(name) for name in _names(self.specs)}))
+        glued = _glued(self.specs)
+        self._anchors, self._glued = ahocorasick_rs.AhoCorasick(list(glued)), list(glued.values())
 
     @cached_property
     def _mention(self) -> re.Pattern[str]:
@@ -145,8 +146,9 @@ class Gpus:
             yield from self._mention.finditer(text)
             return
         done = 0
-        for _, start, _ in self._anchors.find_matches_as_indexes(lower):
-            if start >= done:
+        for anchor, start, _ in self._anchors.find_matches_as_indexes(lower, overlapping=True):
+            before = lower[start - 1 : start]
+            if start >= done and (not before.isalnum() or before in self._glued[anchor]):
                 line = text.rfind("\n", 0, start) + 1
                 done = text.find("\n", start) + 1 or len(text)
                 yield from self._mention.finditer(text, line, done)
@@ -199,10 +201,17 @@ def _names(specs: Iterable[GpuSpec]) -> Iterator[str]:
         yield from (*spec.short, *spec.names, spec.id, *spec.cloud)
 
 
-def _anchor(name: str) -> str:
-    """The part of a name that is looked for first: its word with a digit in it, else its longest."""
-    words = re.split(r"[ _-]", name.lower())
-    return next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
+def _glued(specs: Iterable[GpuSpec]) -> Mapping[str, set[str]]:
+    """The part of each name that is looked for first, and which letters may stand right before it: others are of another word.
+
+    It is the name's word with a digit in it, else its longest; the space before it may be missing, and an x may count the cards.
+    """
+    found: dict[str, set[str]] = {}
+    for name in _names(specs):
+        words = re.split(r"[ _-]", name.lower())
+        anchor = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
+        found.setdefault(anchor, {"x"}).update(word[-1:] for word in words[: words.index(anchor)][-1:])
+    return found
 
 
 def _mention_pattern(specs: Iterable[GpuSpec]) -> re.Pattern[str]:
