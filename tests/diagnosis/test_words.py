@@ -17,6 +17,7 @@ SAID = {
         "vLLM OOM with concurrent instances on one card",
         "vLLM works for small models, OOM on large ones",
         "OOM in vLLM although the model was loaded on two cards",
+        "vLLM OOM every time it starts on my box",
     ],
     "weight_loading": [
         "It runs out of GPU memory before the weights are even fully loaded, shard 31/37. (vllm)",
@@ -26,6 +27,8 @@ SAID = {
         "vllm 加载权重的时候显存爆了",
         "We get OOM before any cache stands, right when shard 5/9 is being read. vLLM 0.12.",
         "CUDA OOM in vLLM while the weights are being loaded on 4 cards",
+        "Loading the 32B on one L4: CUDA out of memory (vllm)",
+        "vllm 加载 32B 模型权重时 CUDA out of memory",
     ],
     "profiling": [
         "determine_available_memory raises torch.OutOfMemoryError on the last card (vllm 0.12)",
@@ -40,6 +43,7 @@ SAID = {
         "vllm 启动报错 KV cache 不足",
         "vllm: no room for the KV cache on a 12 GB card",
         "vLLM says max model len is larger than what fits in the KV cache",
+        "after loading the weights vLLM has -0.8 GiB for KV cache",
     ],
     "kv_cache_allocation": [
         "CUDA out of memory when the KV cache is allocated (vllm 0.15, 2 engines on one GPU)",
@@ -50,6 +54,7 @@ SAID = {
         "capture_model -> torch.OutOfMemoryError on the last worker (vLLM 0.18)",
         "vllm 捕获 CUDA graph 阶段 OOM",
         "vLLM starts fine, but OOM when capturing graphs",
+        "vLLM OOM capturing cudagraphs with 600 sequences",
     ],
     "warmup": [
         "vLLM OOM in kernel_warmup after the upgrade",
@@ -71,6 +76,9 @@ SAID = {
         "vllm ran for two hours, then torch.OutOfMemoryError",
         "vllm 压测时 OOM",
         "When three people chat at once vLLM dies with CUDA out of memory",
+        "vllm dies with OOM about three times a day",
+        "vLLM OOM shows up only when images are sent",
+        "prefill of long prompts fails in vLLM with CUDA out of memory",
     ],
     "startup_check": [
         "vllm refuses to start: free memory on device is less than desired gpu memory utilization",
