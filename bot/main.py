@@ -1,10 +1,11 @@
 """The command table, and the only place that wires rooms together. Heavy imports stand inside builders."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from aiohttp.web import Application
@@ -42,6 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     """Exit status: 0 for an answer, 1 when something is wrong with this installation, 2 for unusable input."""
     from bot.settings import SettingsError, load_settings
 
+    _open_streams()
     parser = argparse.ArgumentParser(
         prog="oombot", description="Reads an out-of-memory log of an LLM server like the best engineer on the team."
     )
@@ -57,7 +59,9 @@ def run(arguments: Sequence[str]) -> int:
             module.add_parser(table)
         elif name not in HIDDEN:
             table.add_parser(name, help=help_text)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        _refuse(table.choices.get(options.command, parser), unknown[0])
     try:
         if options.command == "serve":
             return _serve(load_settings())
@@ -66,7 +70,8 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         if chosen == "doctor":
             vars(module)["others"] = (_page_checks, _slack_checks)
-        return int(module.run(options, load_settings()))
+        options.wrong = []  # settings that cannot be used: what does not need them works all the same
+        return int(module.run(options, load_settings(wrong=options.wrong)))
     except SettingsError as error:
         print(f"oombot: {error}", file=sys.stderr)
         return 2
@@ -77,6 +82,28 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except Exception as error:
         return _explained(error)
+
+
+class _Nowhere(io.TextIOBase):
+    """Where a stream ends that was closed before we began; None, which Python leaves there, sends errors to standard output."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _open_streams() -> None:
+    """A stream that was closed swallows what is written; a letter that standard output cannot show is replaced."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, _Nowhere())
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _refuse(parser: argparse.ArgumentParser, unknown: str) -> NoReturn:
+    from bot.reading.text import harmless
+
+    parser.error(f"there is no {harmless(unknown)} here")
 
 
 def _explained(error: Exception) -> int:

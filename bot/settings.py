@@ -70,8 +70,13 @@ class Settings:
         return self.database_url or f"sqlite+aiosqlite:///{data_folder() / 'oombot.db'}"
 
 
-def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None) -> Settings:
-    """Settings from the environment, which wins, and a `.env` file beside the caller. SettingsError when one is unusable."""
+def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None, *, wrong: list[str] | None = None) -> Settings:
+    """Settings from the environment, which wins, and a `.env` file beside the caller.
+
+    SettingsError when one is unusable; with a list `wrong` its sentence is added there, and the default stands: a log can be read
+    whatever port the page should have had.
+    """
+    problems: list[str] = []
     beside, own = _dotenv(Path(".env") if dotenv is None else dotenv), os.environ if environ is None else environ
     read = {**beside, **own}
     given: dict[str, Any] = {}
@@ -83,16 +88,20 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
         if item.type is int or item.type == "int":
             low, high = item.metadata["span"]
             if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
-                raise SettingsError(f"{env} is {text!r}: it takes a whole number from {low} to {high}, for example {item.default}")
+                problems.append(f"{env} is {text!r}: it takes a whole number from {low} to {high}, for example {item.default}")
+                continue
             given[item.name] = int(text)
         else:
             given[item.name] = text
     if beside.get("HF_ENDPOINT") and not own.get("HF_ENDPOINT"):  # a folder that someone sent must not draw the user's token to its hub
         given["hf_token"] = beside.get("HF_TOKEN") or NO_TOKEN
-    settings = Settings(**given)
-    if settings.page not in ("", "open", "sign-in", "off"):
-        raise SettingsError(f"OOMBOT_PAGE is {settings.page!r}: it takes open, sign-in or off")
-    return settings
+    if given.get("page", "") not in ("", "open", "sign-in", "off"):
+        problems.append(f"OOMBOT_PAGE is {given.pop('page')!r}: it takes open, sign-in or off")
+    if problems and wrong is None:
+        raise SettingsError(problems[0])
+    if wrong is not None:
+        wrong += problems
+    return Settings(**given)
 
 
 def _dotenv(path: Path) -> Mapping[str, str]:

@@ -2,14 +2,15 @@
 
 import argparse
 import asyncio
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TextIO
 
-from bot.cli.terminal import put
-from bot.settings import Settings
+from bot.cli.terminal import put, standard_input
+from bot.settings import Settings, SettingsError
 from bot.store.private import private_text
 from bot.usecases.reply import Reply, Unusable
 
@@ -37,6 +38,10 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when it was done."""
+    if options.wrong and options.verb == "purge":  # what is erased is gone: not by a default that nobody chose
+        raise SettingsError(options.wrong[0])
+    if options.verb == "export" and options.file == "-" and options.json:
+        raise Unusable("With - the records themselves are written to standard output; --json goes with a file.")
     try:
         with _stream(options) as stream:
             reply = asyncio.run(_done(options, settings, stream))
@@ -53,7 +58,10 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 def _stream(options: argparse.Namespace) -> Iterator[TextIO]:
     """The file of an export or import, or the standard stream."""
     if options.verb not in ("export", "import") or options.file == "-":
-        yield sys.stdin if options.verb == "import" else sys.stdout
+        stream = standard_input() if options.verb == "import" else sys.stdout
+        if options.verb in ("export", "import") and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", newline="")  # as in a file, whatever the terminal speaks
+        yield stream
         return
     path = Path(options.file)
     if options.verb == "import" and not path.is_file():

@@ -5,8 +5,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bot.cli.terminal import put
-from bot.settings import Settings
+from bot.cli.terminal import hush, put
+from bot.settings import Settings, SettingsError
 from bot.usecases.doctor import Check, check_hub, check_rulebook, check_store, checkup, unusable_store
 from bot.usecases.reply import Reply
 
@@ -26,16 +26,19 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when nothing is wrong, else 1."""
-    reply = asyncio.run(_examined(settings))
+    hush()
+    reply = asyncio.run(
+        _examined(settings, [Check("settings", False, f"{says}.", "mend it in the environment or in .env") for says in options.wrong])
+    )
     put(reply, options.json, _text(reply))
     return 0 if reply.document["ok"] else 1
 
 
-async def _examined(settings: Settings) -> Reply:
+async def _examined(settings: Settings, wrong: Sequence[Check]) -> Reply:
     from bot.store.errors import StoreError
     from bot.store.store import open_store
 
-    checks = [check_rulebook(), check_hub(settings)]
+    checks = [*wrong, check_rulebook(), check_hub(settings)]
     try:
         store = await open_store(settings.database)
     except StoreError as error:
@@ -43,7 +46,10 @@ async def _examined(settings: Settings) -> Reply:
     try:
         checks.append(await check_store(store))
         for more in others:
-            checks += await more(settings, store)
+            try:
+                checks += await more(settings, store)
+            except SettingsError as error:
+                checks.append(Check("settings", False, str(error), "mend it in the environment or in .env"))
     finally:
         await store.close()
     return checkup(checks)

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 
-from bot.cli.terminal import bold, put, wrapped
+from bot.cli.terminal import bold, put, table, wrapped
 from bot.settings import Settings
 from bot.usecases.reply import Reply
 
@@ -19,12 +19,12 @@ def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when there is such a topic."""
     from bot.rulebook.load import load_rulebook
-    from bot.usecases.explain import explained, find_topic
+    from bot.usecases.explain import explained, find_topic, listed
 
     topics = load_rulebook().topics
     words = " ".join(options.topic)
     if not words:
-        print("\n".join(f"{t.id:28}{t.title}" for t in topics))
+        put(listed(topics), options.json, table([[t.id, t.title] for t in topics], indent=""))
         return 0
     reply = (
         asyncio.run(_with_figures(words, options.incident, settings))

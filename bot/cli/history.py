@@ -52,7 +52,9 @@ def _text(reply: Reply) -> str:
         [r["id"], r["at"][:10], r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""] for r in rows
     ]
     head = ["id", "date", "phase", "rank", "model", "gpu", "change", "outcome"]
-    return "\n".join([f"{document['count_text']} found", table([head, *[[cell[:40] for cell in line] for line in lines]]), *said])
+    return "\n".join(
+        [f"{document['count_text']} found", table([head, *[[cell[:40] for cell in line] for line in lines]], headed=True), *said]
+    )
 
 
 def _line(row: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bot.cli.terminal import standard_input
 from bot.domain.incident import Contribution
 from bot.reading.archive import opened
 from bot.reading.contributed import contributed, without_secrets
@@ -25,7 +26,7 @@ def contributions_of(names: Sequence[str]) -> list[Contribution]:
 
 def _of(name: str) -> list[Contribution]:
     if name == "-":
-        return [_text(sys.stdin.buffer.read(), "standard input")]
+        return [_text(standard_input().buffer.read(), "standard input")]
     path = Path(name)
     if _loops(path):
         raise Unusable(f"{name} is a link that leads back to itself. Give the log file itself.")

@@ -5,9 +5,10 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from bot.cli.terminal import put, table
+from bot.domain.diagnosis import Phase
 from bot.reading.select import anchors_of
 from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
@@ -26,7 +27,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         verbs.add_parser(name, help=says).add_argument("--json", action="store_true", help="the document and nothing else")
     case = verbs.add_parser("case", help="write an incident, such as one marked wrong, as a case that the tests judge")
     case.add_argument("incident", metavar="D-0187")
-    case.add_argument("--phase", help="what it should have been")
+    case.add_argument("--phase", choices=get_args(Phase), metavar="PHASE", help=f"what it should have been: {', '.join(get_args(Phase))}")
     case.add_argument("--folder", type=Path, default=Path("tests/cases"), help="where cases stand (tests/cases)")
     case.add_argument("--json", action="store_true")
 

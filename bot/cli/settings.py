@@ -18,8 +18,11 @@ def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 always; no secret is shown."""
     rows = [_row(item, settings) for item in fields(Settings)]
-    reply = Reply("settings", {"schema": "oombot.settings/1", "database": shown_url(settings.database), "settings": rows})
-    put(reply, options.json, table([[r["name"], "set" if r["value"] is True else str(r["value"] or "-"), r["meaning"]] for r in rows]))
+    reply = Reply(
+        "settings", {"schema": "oombot.settings/1", "database": shown_url(settings.database), "settings": rows, "wrong": options.wrong}
+    )
+    shown = table([[r["name"], "set" if r["value"] is True else str(r["value"] or "-"), r["meaning"]] for r in rows])
+    put(reply, options.json, "\n".join([shown, *options.wrong]))
     return 0
 
 

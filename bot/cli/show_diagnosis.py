@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.cli.terminal import bold, figure, table, wrapped
+from bot.cli.terminal import bold, command, figure, headline, table, wrapped
 from bot.usecases.wording import in_few_words, in_words, then_each, what_worked
 
 _ROWS = (
@@ -43,12 +43,12 @@ def diagnosis_text(document: Mapping[str, Any]) -> str:
 
 
 def _parts(document: Mapping[str, Any]) -> Iterator[str]:
-    yield bold(document["summary"])
+    yield headline(document["summary"])
     engine = document["engine"] + (f" {document['engine_version']}" if document["engine_version"] else "")
     if document["engine_version_range"]:
         engine += f" {document['engine_version_range']} by its wording"
     number = f" · {document['id']}" if document["id"] else ""
-    yield f"{document['verdict']} · phase {document['phase']} · {engine}{number}"
+    yield wrapped(f"{document['verdict']} · phase {document['phase']} · {engine}{number}", indent="")
     yield from _where(document)
     yield from _budgets(document)
     yield from _change(document)
@@ -72,7 +72,7 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
         device = f"GPU {rank['gpu_index']} as that process counts" if rank["gpu_index"] is not None else ""
         label = "" if rank["label"] in (f"rank {rank['number']}", f"GPU {rank['gpu_index']}") else rank["label"]
         known = ", ".join(part for part in (label, device) if part)
-        yield f"\n  rank {rank['number']}" + (f": {known}" if known else "") + f" (known by {BASES[rank['basis']]})"
+        yield "\n" + wrapped(f"rank {rank['number']}" + (f": {known}" if known else "") + f" (known by {BASES[rank['basis']]})")
     elif rank is not None:
         yield f"\n  rank not decided: GPU {rank['gpu_index']} is an index inside one process"
     if document["also_failed"]:
@@ -113,9 +113,9 @@ def _closing(budget: Mapping[str, Any]) -> str:
 def _change(document: Mapping[str, Any]) -> Iterator[str]:
     change = document["recommendation"]
     if change is not None:
-        yield f"\n{bold('The one change')}: {in_words(change, document['deployment'])}"
+        yield "\n" + wrapped(f"{bold('The one change')}: {in_words(change, document['deployment'])}", first="")
         if change["command"]:
-            yield f"    {change['command']}"
+            yield command(change["command"])
         yield wrapped(change["because"])
         if change["frees_bytes"]:
             yield f"  It frees {figure('frees_bytes', change['frees_bytes'])}."
@@ -135,5 +135,4 @@ def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     worked = what_worked(similar)
     yield f"\n{bold('Like it')}" + (f": {worked}" if worked else "")
-    for one in similar:
-        yield f"  {one['id']}  {str(one.get('at') or '')[:10]}  {one.get('outcome') or 'open':6}  {in_few_words(one)}".rstrip()
+    yield table([[one["id"], str(one.get("at") or "")[:10], one.get("outcome") or "open", in_few_words(one)] for one in similar])

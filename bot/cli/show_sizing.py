@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.cli.terminal import bold, table, wrapped
+from bot.cli.terminal import bold, command, headline, table, wrapped
 from bot.domain.size import gb, gib
 
 Document = Mapping[str, Any]
@@ -19,7 +19,7 @@ def _parts(document: Document) -> Iterator[str]:
     if beside:
         yield from _side_by_side(beside)
         return
-    yield bold(_verdict(document))
+    yield headline(_verdict(document))
     yield wrapped(_sentence(str(document["why"])))
     yield from _corrections(document)
     yield from _ranks(document)
@@ -34,7 +34,7 @@ def _run(document: Document) -> Iterator[str]:
     """Only what fits is offered to run."""
     if document.get("command"):
         beside = f", with {document['command_with']}" if document.get("command_with") else ""
-        yield f"\n{bold('Run')}{beside}\n    {document['command']}"
+        yield f"\n{bold('Run')}{beside}\n{command(document['command'])}"
 
 
 def _verdict(document: Document) -> str:
@@ -69,7 +69,7 @@ def _ranks(document: Document) -> Iterator[str]:
         if document.get("decimal"):
             rows.append(("  in GB", *("" if value is None else gb(value) for value in figures)))
     yield f"\n{bold('Budget')}, in units of the engine's own log (1 GiB is 1.074 GB)"
-    yield table(rows, right=(1, 2, 3, 4, 5, 6))
+    yield table(rows, right=(1, 2, 3, 4, 5, 6), headed=True)
     spread = document.get("range")
     if spread:
         low, high = spread["kv_pool_bytes"]
@@ -131,17 +131,17 @@ def _assumptions(document: Document) -> Iterator[str]:
 
 def _side_by_side(beside: Document) -> Iterator[str]:
     answers: Sequence[Document] = beside["answers"]
-    yield bold(_sentence(beside["says"]))
+    yield headline(_sentence(beside["says"]))
     rows = [("", *(str(answer["of"]) for answer in answers))]
     rows += [(label, *(_cell(answer, label) for answer in answers)) for label in _CELLS]
-    yield table(rows, right=range(1, len(answers) + 1))
+    yield table(rows, right=range(1, len(answers) + 1), headed=True)
     yield f"\n{bold('Why')}"
     yield from (
         wrapped(reason, first="  - ", indent="    ") for reason in beside["reasons"] or ["nothing that these answers rest on differs"]
     )
-    for command in dict.fromkeys(answer["command"] for answer in answers if answer["command"]):
-        fitting = [str(answer["of"]) for answer in answers if answer["command"] == command]
-        yield f"\n{bold('Run')}{'' if len(fitting) == len(answers) else ', with ' + ', '.join(fitting)}\n    {command}"
+    for one in dict.fromkeys(answer["command"] for answer in answers if answer["command"]):
+        fitting = [str(answer["of"]) for answer in answers if answer["command"] == one]
+        yield f"\n{bold('Run')}{'' if len(fitting) == len(answers) else ', with ' + ', '.join(fitting)}\n{command(one)}"
 
 
 _CELLS = ("fits", "KV pool", "one full request", "full requests", "longest context", "KV pool from", "KV pool to")

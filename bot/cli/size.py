@@ -135,7 +135,7 @@ def _local_draft(question: Mapping[str, Any]) -> dict[str, Any]:
 def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str, Any] | None:
     """config.json (and headers) from a file or folder of this machine, None when the question names none."""
     from bot.hub.error import HubError
-    from bot.hub.folder import read_folder, read_json
+    from bot.hub.folder import LARGEST, parsed_json, read_folder, read_json
 
     path = Path(options.config) if options.config else Path(str(question.get("model") or ""))
     if not options.config and not (question.get("model") and path.is_dir()):
@@ -146,6 +146,9 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
             beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
             model = {"model": str(path)} if not options.config or found.tensors else {}
             return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
+        if path.is_fifo():  # a shell's <(…) or here-document
+            with path.open("rb") as pipe:
+                return {"config": parsed_json(pipe.read(LARGEST + 1), str(path))}
         if path.exists() and not path.is_file():
             raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
         return {"config": read_json(path, str(path))}

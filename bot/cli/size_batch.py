@@ -1,6 +1,5 @@
 """`oombot size --batch`: JSON Lines in, one answer line each."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from bot.cli.terminal import json_text, standard_input
 from bot.settings import Settings
 from bot.usecases.reply import Unusable
 
@@ -22,7 +22,7 @@ def answer_lines(name: str, settings: Settings) -> int:
 
     with _lines(name) as lines:
         for answer in size_batch(load_sizing(), lines, partial(_named, cache(lambda: _finder(settings)))):
-            sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            sys.stdout.write(json_text(answer) + "\n")
     return 0
 
 
@@ -42,7 +42,7 @@ def _named(finder: "Callable[[], Find]", question: Mapping[str, Any]) -> Mapping
 @contextmanager
 def _lines(name: str) -> Iterator[IO[str]]:
     if name == "-":
-        yield sys.stdin
+        yield standard_input()
         return
     try:
         with Path(name).open(encoding="utf-8") as file:

@@ -52,7 +52,7 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
 
 def _rows(rows: list[dict[str, Any]]) -> str:
     names = list(rows[0])
-    return table([[n.replace("_", " ") for n in names], *[[_cell(row.get(n)) for n in names] for row in rows]])
+    return table([[n.replace("_", " ") for n in names], *[[_cell(row.get(n)) for n in names] for row in rows]], headed=True)
 
 
 def _cell(value: Any) -> str:

@@ -45,12 +45,18 @@ def shards(index: Path, name: str) -> list[str]:
 
 def read_json(path: Path, name: str) -> Mapping[str, Any]:
     """A JSON table from a file. HubError when it is too large or none."""
-    if path.stat().st_size > LARGEST:
-        raise HubError(f"{path.name} of {name} is larger than {LARGEST // 1_000_000} MB; that is no model's config")
+    with path.open("rb") as file:
+        return parsed_json(file.read(LARGEST + 1), f"{path.name} of {name}")
+
+
+def parsed_json(data: bytes, what: str) -> Mapping[str, Any]:
+    """A JSON table from what was read, at most one byte beyond the largest. HubError when it is too large or none."""
+    if len(data) > LARGEST:
+        raise HubError(f"{what} is larger than {LARGEST // 1_000_000} MB; that is no model's config")
     try:
-        table = foreign_json(path.read_text(encoding="utf-8"))
+        table = foreign_json(data.decode("utf-8"))
     except ValueError as error:
-        raise HubError(f"{path.name} of {name} is not JSON ({error}); fetch it again or paste the right file") from error
+        raise HubError(f"{what} is not JSON ({error}); fetch it again or paste the right file") from error
     if not isinstance(table, dict):
-        raise HubError(f"{path.name} of {name} is not a JSON object; give the model's own {path.name}")
+        raise HubError(f"{what} is not a JSON object; give the model's own file")
     return table

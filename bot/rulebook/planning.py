@@ -104,6 +104,15 @@ class Planning:
         """What holds for `version`. Raises UnknownVersion when it is none."""
         return _rules(self, version)
 
+    def beyond(self, version: str) -> str | None:
+        """A sentence where `version` lies outside of those that were looked at; None inside. Raises UnknownVersion."""
+        asked, oldest = Version(release(version)), min(self.file.versions, key=Version)
+        if asked > Version(self.newest):
+            return f"vLLM {version} is newer than {self.newest}, the newest that this plan was held against"
+        if asked < Version(oldest):
+            return f"vLLM {version} is older than {oldest}, the oldest that this plan was held against"
+        return None
+
     def kv_dtype(self, name: str, version: str) -> KvDtype | None:
         """How that --kv-cache-dtype keeps keys and values; None when that version does not take it."""
         for kind in self.file.kv_dtype:

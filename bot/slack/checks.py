@@ -39,10 +39,14 @@ async def _token(room: Room) -> "tuple[Check, Identity | None]":
         mend = f"{PAGE}, your app, OAuth & Permissions: copy the Bot User OAuth Token into SLACK_BOT_TOKEN and restart."
         return Check("Slack bot token", False, f"Slack refuses it: {refused.response.get('error')}.", mend), None
     except (aiohttp.ClientError, TimeoutError) as lost:
-        mend = f"Open a way from this machine to {room.hosts.api_url} (proxy, firewall, DNS)."
-        return Check("Slack bot token", False, f"Slack cannot be reached: {type(lost).__name__}.", mend), None
+        return _unreached("Slack bot token", room, lost), None
     assert who is not None, "a single workspace has an identity or raises"
     return Check("Slack bot token", True, f"It belongs to workspace {who.name or who.team}.", None), who
+
+
+def _unreached(name: str, room: Room, lost: Exception) -> Check:
+    mend = f"Open a way from this machine to {room.hosts.api_url} (proxy, firewall, DNS)."
+    return Check(name, False, f"Slack cannot be reached: {type(lost).__name__}.", mend)
 
 
 async def _workspaces(room: Room) -> Check:
@@ -91,7 +95,7 @@ async def _delivery(room: Room, socket: AsyncSocketModeHandler | None) -> list[C
         except SlackApiError as refused:
             checks.append(Check("Slack Socket Mode", False, f"Slack refuses SLACK_APP_TOKEN: {refused.response.get('error')}.", mend))
         except (aiohttp.ClientError, TimeoutError) as lost:
-            checks.append(Check("Slack Socket Mode", False, f"Slack cannot be reached: {type(lost).__name__}.", mend))
+            checks.append(_unreached("Slack Socket Mode", room, lost))
     if settings.slack_signing_secret:
         address = (settings.public_url or f"http://{settings.host}:{settings.port}").rstrip("/") + "/slack/events"
         mend = f"{PAGE}, your app, Event Subscriptions: Request URL {address}, reachable from the internet and shown as Verified."

@@ -8,6 +8,7 @@ from bot.rulebook.load import RulebookError, load_rulebook
 from bot.settings import Settings
 from bot.store.errors import StoreError
 from bot.usecases.reply import Reply
+from bot.usecases.wording import incidents
 
 if TYPE_CHECKING:
     from bot.store.store import Store
@@ -52,7 +53,7 @@ async def check_store(store: "Store") -> Check:
         await store.writable()
     except StoreError as error:
         return unusable_store(error)
-    return Check("database", True, f"{store.place}, {state.get('incidents', 0):,} incidents")
+    return Check("database", True, f"{store.place}, {incidents(state.get('incidents', 0))}")
 
 
 def unusable_store(error: StoreError) -> Check:

@@ -12,6 +12,7 @@ from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
 
+SCHEMA = "oombot.explanation/1"
 ENOUGH = 0.5
 """The words that a question must share with a topic: one that two topics use, or several that more do."""
 _WORD = re.compile(r"[a-z0-9]{2,}")
@@ -50,10 +51,17 @@ async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | Non
     return explained(topics, chosen, numbers)
 
 
+def listed(topics: Sequence[Topic]) -> Reply:
+    """The document of what can be asked: no topic, and all of them."""
+    named = [{"id": t.id, "title": t.title} for t in topics]
+    document = {"schema": SCHEMA, "topic": None, "title": "What people ask", "paragraphs": [], "numbers": [], "topics": named}
+    return Reply("explanation", document)
+
+
 def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[str, str]]) -> Reply:
     """The answer's document."""
     document = {
-        "schema": "oombot.explanation/1",
+        "schema": SCHEMA,
         "topic": chosen.id,
         "title": chosen.title,
         "paragraphs": list(chosen.paragraphs),

@@ -33,8 +33,8 @@ Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None = None) -> Reply:
     """The sizing answer; terms that `measured` gives stand in for estimates. Raises Unusable with a sentence when there is no answer."""
-    choices = several(question)
     try:
+        choices = several(question)
         if choices:
             return Reply("sizing", compare(lambda one: _told(rules, one, measured), question, choices))
         _, told = _told(rules, question, measured)

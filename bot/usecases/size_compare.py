@@ -6,18 +6,25 @@ from typing import Any
 from bot.domain.shape import GatedDelta, Heads
 from bot.domain.size import gib
 from bot.usecases.size_estimates import figures_of
-from bot.usecases.size_question import Asked
+from bot.usecases.size_question import Asked, Refused
 
 Document = Mapping[str, Any]
 One = Callable[[Mapping[str, Any]], tuple[Asked, Document]]
 
 
 def several(question: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(argument, value) of each answer that is asked for: more than one version or card; empty for a single question."""
+    """(argument, value) of each answer that is asked for: more than one version or card; empty for a single question.
+
+    Raises Refused for both at once.
+    """
     versions = question.get("engine_version")
-    if isinstance(versions, Sequence) and not isinstance(versions, str) and len(versions) > 1:
-        return [("engine_version", str(version)) for version in versions]
     cards = [name.strip() for name in str(question.get("gpu") or "").split(",") if name.strip()]
+    if isinstance(versions, Sequence) and not isinstance(versions, str) and len(versions) > 1:
+        if len(cards) > 1:
+            raise Refused(
+                "several cards and several engine versions are asked at once; name one card, or one version, and compare the others"
+            )
+        return [("engine_version", str(version)) for version in versions]
     return [("gpu", card) for card in cards] if len(cards) > 1 else []
 
 

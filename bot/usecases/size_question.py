@@ -1,6 +1,6 @@
 """A sizing question as JSON or flags give it, typed and completed by the engine version's defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -105,7 +105,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         arguments=question,
         weight_rules=rules.weights,
         draft=draft,
-        assumptions=(*_assumptions(question, shape, draft, engine.rules), *_device_assumed(rules, shape, engine)),
+        assumptions=(*_assumptions(question, shape, draft, engine.rules), *_engine_assumed(rules, shape, engine)),
     )
 
 
@@ -144,9 +144,12 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
     return spec, total or (spec.total if spec else None)
 
 
-def _device_assumed(rules: SizingRules, shape: ModelShape, engine: Engine) -> tuple[str, ...]:
-    unsure = differs_by_device(shape.architecture, rules.models, engine.compute)
-    return (f"the cache of {shape.architecture} differs by generation of device, and is planned as on Hopper",) if unsure else ()
+def _engine_assumed(rules: SizingRules, shape: ModelShape, engine: Engine) -> Iterator[str]:
+    """What is taken for granted of the engine's version and of the device."""
+    if beyond := engine.planning.beyond(engine.version):
+        yield beyond
+    if differs_by_device(shape.architecture, rules.models, engine.compute):
+        yield f"the cache of {shape.architecture} differs by generation of device, and is planned as on Hopper"
 
 
 def _assumptions(question: Mapping[str, Any], shape: ModelShape, draft: Draft | None, rules: PlannerRules) -> tuple[str, ...]:

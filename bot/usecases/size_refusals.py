@@ -57,7 +57,8 @@ def _context_refusals(asked: Asked) -> Iterable[str]:
     for cache in shape.caches:
         if isinstance(cache, Heads) and grid.dcp > grid.tp // cache.kv_heads:
             copies = grid.tp // cache.kv_heads
-            yield f"{cache.kv_heads} KV heads have {copies} copies on {grid.tp} ranks, but decode context parallel size is {grid.dcp}"
+            have = "1 copy" if copies == 1 else f"{copies} copies"
+            yield f"{cache.kv_heads} KV heads have {have} on {grid.tp} ranks, but decode context parallel size is {grid.dcp}"
 
 
 def _length_refusals(asked: Asked) -> Iterable[str]:

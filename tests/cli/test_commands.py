@@ -105,13 +105,6 @@ def test_settings_show_no_secret(oombot: Oombot, monkeypatch: pytest.MonkeyPatch
     assert "hunter2222" not in out
 
 
-def test_a_wrong_setting_names_the_variable(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OOMBOT_PORT", "eighty")
-    status, _, err = oombot("stats")
-    assert status == 2
-    assert "OOMBOT_PORT" in err
-
-
 def test_a_diagnosis_marked_wrong_becomes_a_case_with_one_command(oombot: Oombot, log: Path, tmp_path: Path) -> None:
     oombot("diagnose", str(log))
     oombot("outcome", "1", "wrong")
@@ -230,3 +223,72 @@ def test_a_secret_in_a_note_is_kept_nowhere(oombot: Oombot, log: Path) -> None:
     for said in (oombot("show", "1", "--json", "--evidence"), oombot("db", "export", "-")):
         assert secret not in said[1]
         assert "token [hidden]" in said[1]
+
+
+@pytest.mark.parametrize(("name", "value"), [("OOMBOT_PORT", "abc"), ("OOMBOT_PAGE", "ajar"), ("OOMBOT_RETENTION_DAYS", "9O")])
+def test_a_wrong_setting_stops_only_what_needs_it(
+    oombot: Oombot, log: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert oombot("diagnose", str(log))[::2] == (0, "")
+    status, out, _ = oombot("doctor", "--json")
+    assert status == 1
+    assert json.loads(out)["checks"][0]["says"].startswith(f"{name} is '{value}': it takes")
+    status, out, _ = oombot("settings", "--json")
+    assert (status, len(json.loads(out)["wrong"])) == (0, 1)
+    for command in ("serve",), ("db", "purge"):
+        status, out, err = oombot(*command)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"oombot: {name} is '{value}': it takes")
+
+
+def test_doctor_says_what_a_lone_token_lacks_as_a_check(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1-2")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    status, out, err = oombot("doctor", "--json")
+    assert (status, err) == (1, "")
+    assert "SLACK_APP_TOKEN" in json.loads(out)["checks"][-1]["says"]
+
+
+def test_doctor_without_a_network_shows_no_traceback_and_blames_no_token(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SLACK_BOT_TOKEN", "xoxb-1-2"), ("SLACK_APP_TOKEN", "xapp-1-2"), ("SLACK_API_URL", "http://127.0.0.1:9/")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    status, out, err = oombot("doctor")
+    assert (status, err) == (1, "")
+    assert out.count("Open a way from this machine to http://127.0.0.1:9/") == 2
+    assert "SLACK_APP_TOKEN" not in out
+
+
+def test_all_topics_are_a_document_too(oombot: Oombot) -> None:
+    document = json.loads(oombot("explain", "--json")[1])
+    assert (document["schema"], document["topic"]) == ("oombot.explanation/1", None)
+    assert {"id": "utilization", "title": "Should utilization go up or down?"} in document["topics"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("diagnose", "--nope"), "usage: oombot diagnose"),
+        (("diagnose", "--nope"), "oombot diagnose: error: there is no --nope here"),
+        (("history", "--no\x1b[31mpe"), "there is no --nope here"),
+        (("rules", "case", "D-0001", "--phase", "bogus"), "invalid choice: 'bogus' (choose from 'startup_check'"),
+        (("db", "export", "-", "--json"), "--json goes with a file"),
+        (
+            ("size", "llama-3.3-70b", "--gpu", "H100,H200", "--vllm", "0.19.0", "--vllm", "0.33.0"),
+            "several cards and several engine versions",
+        ),
+        (("size", "llama-3.3-70b", "--gpu", "H100", "--tp", "8", "--dcp", "8"), "8 KV heads have 1 copy on 8 ranks"),
+    ],
+)
+def test_a_slip_is_named_where_it_was_made(oombot: Oombot, arguments: tuple[str, ...], says: str) -> None:
+    status, out, err = oombot(*arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+
+
+@pytest.mark.parametrize(("version", "says"), [("99", "is newer than 0.33"), ("0.1.0", "is older than 0.8.5")])
+def test_a_version_that_nobody_looked_at_is_an_assumption(oombot: Oombot, version: str, says: str) -> None:
+    found = json.loads(oombot("size", "llama-3.3-70b", "--gpu", "H100", "--engine-version", version, "--json")[1])
+    assert [said for said in found["assumptions"] if f"vLLM {version} {says}" in said]
