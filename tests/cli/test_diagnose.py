@@ -143,7 +143,7 @@ def test_an_answer_and_a_second_paste_join_the_incident(oombot: Oombot, log: Pat
     log.write_text(re.sub(r"\(Worker_TP\d pid=\d+\) |GPU 1 has", lambda m: "GPU has" if m[0].startswith("GPU") else "", log.read_text()))
     oombot("diagnose", str(log))
     status, out, _ = oombot("diagnose", "--into", "D-0001", "--answer", "rank=1", "--json")
-    assert (status, json.loads(out)["rank"]["basis"]) == (0, "answer")
+    assert (status, json.loads(out)["rank"]["number"]) == (0, 1)
     more = tmp_path / "command.txt"
     more.write_text("vllm serve Qwen/Qwen3-32B --max-num-seqs 512\n")
     document = json.loads(oombot("diagnose", str(more), "--into", "1", "--json")[1])
