@@ -2,9 +2,9 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 import regex
@@ -34,6 +34,19 @@ def redact(text: str) -> tuple[str, int]:
     """The text with every known kind of secret hidden, and how many were found. Line numbers stay as they are."""
     text = encodable(text)
     return _hide(text, secrets_in(text))
+
+
+def hidden_in(value: Any, name: str = "") -> Any:
+    """The same JSON-ready value with no secret in any text of it: a net below all that reading took apart and put together."""
+    if isinstance(value, str):
+        text = f"{name}={value}"
+        if next(_hits(text), None) is None:
+            return value
+        shown = redact(text)[0]
+        return shown[len(name) + 1 :] if shown.startswith(f"{name}=") else HIDDEN
+    if isinstance(value, Mapping):
+        return {key: hidden_in(inner, key) for key, inner in value.items()}
+    return [hidden_in(inner, name) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def without_halves(before: str, text: str, after: str = "") -> str:

@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from bot.reading.text import ANSI, DASHED, LITERAL, LOST_ESC, MANGLED_REST, MARKDOWN_LINK, SEQUENCES, SLACK_LINK, escaped, unmangled_piece
+from bot.reading.text import ANSI, DASHED, ESCAPES, LITERAL, LOST_ESC, MANGLED_REST, MARKDOWN_LINK, SEQUENCES, SLACK_LINK, unmangled_piece
 
 Edit = tuple[int, int, str]
 """(begin, end, what stands there when it is read)."""
@@ -18,7 +18,8 @@ _INVISIBLE = re.compile(
 )
 _USUAL = bytes([9, 10, 13, *range(32, 127)])
 _C1 = re.compile(r"[\x80-\x9f]")
-_WRITTEN = re.compile(r"\\+(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:))")
+_WRITTEN = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:)|[bf])")
+_WRITTEN_SEQUENCE = re.compile(r"(?:\\+(?:x1[bB]|0?33|e|u001[bB])|#033|\^\[|␛)(?:\[[0-?]{0,30}[ -/]{0,4}[@-~]|[()][A-Z0-9]|[78=>])")
 _ENTITY = re.compile(
     r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);"
 )
@@ -43,12 +44,13 @@ def _kinds(text: str) -> Iterator[Iterable[Edit]]:
     strange = "".join(sorted(set(text.encode("utf-8", "surrogatepass").translate(None, _USUAL).decode("utf-8", "surrogatepass"))))
     if "\x1b" in strange or _C1.search(strange):
         yield _cut(SEQUENCES, text)
-    if escaped(text):
+    if any(mark in text for mark in ESCAPES[2:]):  # where the escape character is written out
         yield _cut(ANSI, text)
+        yield _cut(_WRITTEN_SEQUENCE, text)
     if "m" in text and "[" in text:
         yield _cut(LOST_ESC, text)
     if "\\" in text:
-        yield _turned(_WRITTEN, text, lambda m: "\n" if m[4] else m[3] or chr(int(m[1] or m[2], 16)))
+        yield _turned(_WRITTEN, text, _unwritten)
     if "&" in text:
         yield _turned(_ENTITY, text, lambda m: _unescaped(m[0]))
     if "%" in text:
@@ -73,6 +75,13 @@ def _strange(text: str, letters: str) -> Iterator[Iterable[Edit]]:
     for first in _MANGLED:
         if first in letters:
             yield _turned(re.compile(first + MANGLED_REST), text, lambda m: _INVISIBLE.sub("", unmangled_piece(m[0]).translate(LITERAL)))
+
+
+def _unwritten(found: re.Match[str]) -> str:
+    r"""What `\u003d`, `\_` or `\n` stands for; nothing where that cannot be seen."""
+    if found[1] or found[2]:
+        return _INVISIBLE.sub("", chr(int(found[1] or found[2], 16)).translate(LITERAL))
+    return "\n" if found[4] else found[3] or ""
 
 
 def _unescaped(entity: str) -> str:

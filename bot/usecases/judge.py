@@ -8,6 +8,7 @@ from bot.diagnosis.diagnose import diagnose
 from bot.domain.evidence import Evidence
 from bot.domain.incident import Contribution
 from bot.reading.read import read
+from bot.reading.redact import hidden_in
 from bot.rulebook.book import Rulebook
 from bot.usecases.as_json import diagnosis_document
 from bot.usecases.wording import some_named
@@ -39,7 +40,8 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
         f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
     ]
     document["notes"] = list(dict.fromkeys(document["notes"]))
-    return document
+    shown: dict[str, Any] = hidden_in(document)
+    return shown
 
 
 def strangers(book: Rulebook, contributions: Sequence[Contribution], evidence: Evidence) -> list[tuple[Contribution, str]]:
