@@ -43,6 +43,7 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     url = await full_database(request.param, tmp_path)
     (port,) = free_ports(1)
     given = {"OOMBOT_DATABASE_URL": url, "OOMBOT_PORT": str(port), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    given["OOMBOT_RETENTION_DAYS"] = "0"  # never: the incidents are of past years: else the bot would erase them meanwhile
     log = tmp_path / "served.log"
     with log.open("wb") as said:
         process = await asyncio.create_subprocess_exec(
