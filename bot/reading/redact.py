@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import ahocorasick_rs
-import regex
 
 from bot.reading.joints import LONGEST_ANCHOR, Span, joints
 from bot.reading.rewrites import Edit, rewrites
@@ -100,7 +99,7 @@ def _matched(text: str, hits: Iterable[tuple[int, int, int]], without: Set[str] 
             if start < done.get(name, 0) or name in without:
                 continue
             stop = min(len(text), start + reach)
-            if (match := pattern.match(text, start, stop)) is not None:
+            if (match := compiled(pattern).match(text, start, stop)) is not None:
                 done[name] = match.end()
                 yield from (_whole(text, span, stop) for span in match.spans("secret"))
 
@@ -191,18 +190,21 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 class _Anchors(NamedTuple):
-    """An automaton of all anchors, and for each the rules that it may begin: name, pattern, how far it may look."""
+    """An automaton of all anchors, and for each the rules that it may begin: name, pattern, how far it may look.
+
+    A pattern is compiled where its anchor stands: all of them together take 150 ms.
+    """
 
     automaton: ahocorasick_rs.AhoCorasick
-    rules: list[list[tuple[str, "regex.Pattern[str]", int]]]
+    rules: list[list[tuple[str, str, int]]]
 
 
 @lru_cache(maxsize=1)
 def _anchors() -> _Anchors:
-    table: dict[str, list[tuple[str, regex.Pattern[str], int]]] = {}
+    table: dict[str, list[tuple[str, str, int]]] = {}
     for rule in load_rulebook().redactions:
         for anchor in texts(rule.anchor):
-            pattern = compiled(f"(?a){rule.pattern}")  # letters of ASCII: seven times as fast
+            pattern = f"(?a){rule.pattern}"  # letters of ASCII: seven times as fast
             table.setdefault(anchor.lower(), []).append((rule.id, pattern, BLOCK if rule.id in BLOCKS else REACH))
     return _Anchors(ahocorasick_rs.AhoCorasick(list(table)), list(table.values()))
 

@@ -90,7 +90,7 @@ class Gpus:
         self._short = _index((_key(name), spec) for spec in self.specs for name in spec.short)
         self._clouds = {name.lower(): count for spec in self.specs for name, count in spec.cloud.items()}
         glued = _glued(self.specs)
-        self._anchors, self._glued = ahocorasick_rs.AhoCorasick(list(glued)), list(glued.values())
+        self._anchors, self._glued = ahocorasick_rs.AhoCorasick(list(glued)), list(glued.items())
 
     @cached_property
     def _mention(self) -> re.Pattern[str]:
@@ -148,7 +148,7 @@ class Gpus:
         done = 0
         for anchor, start, _ in self._anchors.find_matches_as_indexes(lower, overlapping=True):
             before = lower[start - 1 : start]
-            if start >= done and (not before.isalnum() or before in self._glued[anchor]):
+            if start >= done and (before in self._glued[anchor][1] or not (before.isalnum() or self._glued[anchor][0].isdigit())):
                 line = text.rfind("\n", 0, start) + 1
                 done = text.find("\n", start) + 1 or len(text)
                 yield from self._mention.finditer(text, line, done)
@@ -205,12 +205,13 @@ def _glued(specs: Iterable[GpuSpec]) -> Mapping[str, set[str]]:
     """The part of each name that is looked for first, and which letters may stand right before it: others are of another word.
 
     It is the name's word with a digit in it, else its longest; the space before it may be missing, and an x may count the cards.
+    A bare figure needs one of these: else it is a port or a time.
     """
     found: dict[str, set[str]] = {}
     for name in _names(specs):
         words = re.split(r"[ _-]", name.lower())
         anchor = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
-        found.setdefault(anchor, {"x"}).update(word[-1:] for word in words[: words.index(anchor)][-1:])
+        found.setdefault(anchor, set("x×* _-")).update(word[-1:] for word in words[: words.index(anchor)][-1:])
     return found
 
 
