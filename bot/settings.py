@@ -69,6 +69,25 @@ class Settings:
         """The database URL in force."""
         return self.database_url or f"sqlite+aiosqlite:///{data_folder() / 'oombot.db'}"
 
+    @property
+    def page_mode(self) -> str:
+        """`open`, `sign-in` or `off`. Unset means open when the server listens on loopback only, else off."""
+        return self.page or ("open" if is_loopback(self.host) else "off")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, without port, means this machine."""
+    from ipaddress import IPv6Address, ip_address
+
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
+
 
 def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None, *, wrong: list[str] | None = None) -> Settings:
     """Settings from the environment, which wins, and a `.env` file beside the caller.

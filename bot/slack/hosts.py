@@ -1,21 +1,12 @@
 """Which addresses a token or an answer may be sent to: Slack's own, or loopback while Slack itself is played on loopback."""
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from bot.settings import SettingsError
+from bot.settings import SettingsError, is_loopback
 
 FILE_HOSTS = frozenset({"files.slack.com", "files-origin.slack.com", "slack-files.com"})
 RESPONSE_HOSTS = frozenset({"hooks.slack.com"})
-
-
-def is_loopback(host: str) -> bool:
-    """This machine itself: `localhost`, 127.0.0.0/8, ::1."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

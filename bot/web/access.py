@@ -1,13 +1,12 @@
 """Who may open the page: everybody on this machine, people signed in with Slack, or nobody."""
 
-import ipaddress
 from collections.abc import Awaitable, Callable
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
 from bot.domain.incident import LOCAL_TEAM
-from bot.settings import Settings
+from bot.settings import is_loopback
 from bot.usecases.desk import Viewer
 from bot.web.door import VIEWER, door_of
 from bot.web.faults import Fault
@@ -25,23 +24,6 @@ FORWARDED = (
 )  # fmt: skip
 
 OFF = "The page of this bot is off. OOMBOT_PAGE=sign-in opens it behind Sign in with Slack; on the bot's own machine it opens at http://127.0.0.1:{port}/."
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without port, means this machine."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
-
-
-def page_mode(settings: Settings) -> str:
-    """`open`, `sign-in` or `off`. Unset means open when the server listens on loopback only, else off."""
-    return settings.page or ("open" if is_loopback(settings.host) else "off")
 
 
 def came_from_here(request: web.Request) -> bool:
@@ -66,7 +48,7 @@ async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
     if resource is not None and resource.canonical in door_of(request).ungated:
         return await handler(request)
     settings = door_of(request).settings
-    mode = page_mode(settings)
+    mode = settings.page_mode
     if mode == "off" or (mode == "open" and not came_from_here(request)):
         return web.Response(status=404, text=OFF.format(port=settings.port) + "\n")
     if mode == "open":

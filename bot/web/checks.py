@@ -2,9 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from bot.settings import Settings
+from bot.settings import Settings, is_loopback
 from bot.usecases.doctor import Check
-from bot.web.access import is_loopback, page_mode
 from bot.web.sign_in import missing
 
 SHORT = 32
@@ -12,7 +11,7 @@ SHORT = 32
 
 async def checks(settings: Settings) -> list[Check]:
     """The page's mode in a sentence, and every setting that its mode needs."""
-    mode = page_mode(settings)
+    mode = settings.page_mode
     where = f"http://{settings.host}:{settings.port}/"
     if mode == "open":
         return [_open(settings, where)]

@@ -6,8 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.settings import is_loopback
 from bot.store.errors import StoreError
-from bot.web.access import came_from_here, is_loopback, page_mode
+from bot.web.access import came_from_here
 from bot.web.door import Door, Probe, door_of
 
 PATIENCE = 3.0
@@ -47,7 +48,7 @@ def _name(probe: Any) -> str:
 async def metrics(request: web.Request) -> web.Response:
     """Prometheus text; on a bot that is open to this machine alone, for this machine alone."""
     door = door_of(request)
-    if page_mode(door.settings) == "open" and is_loopback(door.settings.host) and not came_from_here(request):
+    if door.settings.page_mode == "open" and is_loopback(door.settings.host) and not came_from_here(request):
         raise web.HTTPNotFound
     await _count_waiting(door)
     return web.Response(body=door.meters.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})

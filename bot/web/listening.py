@@ -3,15 +3,14 @@
 import errno
 import socket
 
-from bot.settings import Settings
-from bot.web.access import is_loopback, page_mode
+from bot.settings import Settings, is_loopback
 
 _ALL = ("0.0.0.0", "::", "")  # every address of this machine
 
 
 def where_it_is(settings: Settings, place: str) -> list[str]:
     """The lines of a start: the address, the history's `place`, and what to do next."""
-    mode = page_mode(settings)
+    mode = settings.page_mode
     if mode == "open":
         return [
             f"oombot is running: {_url(settings)}  (history: {place})",

@@ -11,7 +11,6 @@ from aiohttp import web
 
 from bot.usecases.wording import what_worked
 from bot.web import figures, phrases
-from bot.web.access import page_mode
 from bot.web.door import VIEWER, door_of
 from bot.web.drawing import drawing
 from bot.web.signing import form_token, seal, unseal
@@ -75,7 +74,7 @@ def page(request: web.Request, template: str, *, status: int = 200, **values: An
         token=form_token(door.secret, visitor),
         said=said,
         viewer=request.get(VIEWER),
-        sign_in=page_mode(door.settings) == "sign-in",
+        sign_in=door.settings.page_mode == "sign-in",
         here=request.path,
         **values,
     )

@@ -3,8 +3,8 @@
 import pytest
 from aiohttp import web
 
-from bot.settings import Settings
-from bot.web.access import FORWARDED, is_loopback, page_mode
+from bot.settings import Settings, is_loopback
+from bot.web.access import FORWARDED
 from tests.web.conftest import Browser, Serve, Shelf
 
 
@@ -22,9 +22,9 @@ def test_these_are_this_machine(host: str) -> None:
 
 
 def test_a_server_on_all_interfaces_never_opens_by_itself() -> None:
-    assert page_mode(Settings(host="0.0.0.0")) == "off"
-    assert page_mode(Settings(host="127.0.0.1")) == "open"
-    assert page_mode(Settings(host="0.0.0.0", page="sign-in")) == "sign-in"
+    assert Settings(host="0.0.0.0").page_mode == "off"
+    assert Settings(host="127.0.0.1").page_mode == "open"
+    assert Settings(host="0.0.0.0", page="sign-in").page_mode == "sign-in"
 
 
 @pytest.mark.parametrize("where", ["/", "/history", "/d/D-0187", "/static/page.css", "/api/v1/openapi.json", "/nowhere"])
