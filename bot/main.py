@@ -130,10 +130,9 @@ def _serve(settings: "Settings") -> int:
     import logging
 
     from bot.settings import SettingsError
-    from bot.web.access import page_mode
     from bot.web.sign_in import missing
 
-    if page_mode(settings) == "sign-in" and (lacks := missing(settings)):
+    if settings.page_mode == "sign-in" and (lacks := missing(settings)):
         raise SettingsError(f"OOMBOT_PAGE is sign-in, which needs {', '.join(lacks)} too. Set them (README), or OOMBOT_PAGE=off.")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("aiohttp.access", "alembic"):
