@@ -146,9 +146,11 @@ class Gpus:
             yield from self._mention.finditer(text)
             return
         done = 0
-        for anchor, start, _ in self._anchors.find_matches_as_indexes(lower, overlapping=True):
-            before = lower[start - 1 : start]
-            if start >= done and (before in self._glued[anchor][1] or not (before.isalnum() or self._glued[anchor][0].isdigit())):
+        for anchor, start, end in self._anchors.find_matches_as_indexes(lower, overlapping=True):
+            (name, glued), before = self._glued[anchor], lower[start - 1 : start]
+            if name.isdigit() and (before not in glued or lower[end : end + 1].isdigit()):
+                continue
+            if start >= done and (before in glued or not before.isalnum()):
                 line = text.rfind("\n", 0, start) + 1
                 done = text.find("\n", start) + 1 or len(text)
                 yield from self._mention.finditer(text, line, done)
