@@ -10,6 +10,7 @@ from bot.domain.deployment import Setting
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
 from bot.reading.anchored import standing
+from bot.rulebook.book import Rulebook
 
 _WORD = r"(?:raises?|fails?|crash(?:es)?|dies|hangs|with|on|and|in|is|to|then|not|for|does|commands?|server)\b"  # "vllm serve raises …"
 _SERVE = re.compile(rf"(?:vllm|trtllm-)\s?serve\s+[\"']?(?P<model>(?!-|{_WORD})[\w./~-]*[\w-]+)")
@@ -18,36 +19,22 @@ _LABELLED = re.compile(
     r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?"
     r"(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z](?=[\w.-]*\d)[\w.-]{3,})"
 )
-_OWNERS = (
-    "Qwen|meta-llama|mistralai|deepseek-ai|google|nvidia|microsoft|openai|zai-org|THUDM|TheBloke|casperhansen|unsloth|"
-    "RedHatAI|neuralmagic|cyankiwi|cognitivecomputations|MiniMaxAI|moonshotai|tiiuae|bigcode|01-ai|internlm|OpenGVLab|ibm-granite|Intel|facebook|"
-    "CohereForAI|CohereLabs|databricks|lmsys|mosaicml|EleutherAI|allenai|stepfun-ai|XiaomiMiMo|tencent|baidu|ByteDance-Seed|LGAI-EXAONE|"
-    "HuggingFaceTB|HuggingFaceH4|NousResearch|TechxGenus|shuyuej|QuantTrio|AngelSlim|ai21labs|state-spaces|llava-hf|openbmb"
-)
-_ID = re.compile(rf"(?<![\w/.@:-])(?P<model>(?:{_OWNERS})/[\w.-]+\w)")
-_FAMILIES = (
-    r"qwen|llama|mistral|mixtral|deepseek|gemma|phi|glm|kimi|minimax|nemotron|gpt-oss|command-r|yi|vicuna|falcon|starcoder|"
-    r"granite|jamba|internlm|internvl|baichuan|chatglm|codellama|whisper|pixtral|olmo|exaone|step|ernie|hunyuan|dsv\d|r1"
-)
-_FAMILY = re.compile(
-    rf"(?i)(?<![\w/.-])(?P<model>(?:{_FAMILIES})"
-    r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
-)
 _NAME = re.compile(r"[~./\w$-][\w./:@$ {}()+-]{0,250}[\w/})]")
 _CLASS = re.compile(r"\.(?:py|sh|so|yaml)$|[a-z\d](?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification)$")
 _OTHER_FLAG = re.compile(r"""--(?!(?:[\w-]*model|mcore|pretrain|tokenizer))[\w-]{1,60}[= ]["']?$""")
 MOST_LINES = 4000
 
 
-def model_named(lines: Sequence[LogLine], facts: Sequence[Fact], given: Known[Setting] | None) -> Known[str] | None:
+def model_named(book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact], given: Known[Setting] | None) -> Known[str] | None:
     """A flag's value first, then what the engine printed, then an id in the text, then a name that looks like a model."""
     if given is not None and _is_name(str(given.value).strip("\"'")):
         return Known(str(given.value).strip("\"'"), given.origin, given.source, given.line)
     for fact in facts:
         if isinstance(fact.fields.get("model"), str) and _is_name(fact.fields["model"]):
             return Known(str(fact.fields["model"]), "log", fact.source, fact.line)
-    places = _places([line.text for line in lines[:MOST_LINES]])
-    for pattern in (_SERVE, _PYTHON, _ID, _LABELLED, _FAMILY):
+    words = _words_of(book)
+    places = words.places([line.text for line in lines[:MOST_LINES]])
+    for pattern in words.patterns:
         for place in places.get(pattern, ()):
             line = lines[place]
             match = pattern.search(line.text)
@@ -61,22 +48,34 @@ def _is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and _CLASS.search(text) is None
 
 
-def _places(texts: Sequence[str]) -> Mapping[re.Pattern[str], Sequence[int]]:
-    """Which lines each pattern may match: those with a text that it needs, all found at once."""
-    automaton, patterns = _needles()
-    lower = [text.lower() for text in texts]
-    found: dict[re.Pattern[str], dict[int, None]] = {}
-    for place, needle, start in standing(automaton, lower):
-        before = lower[place][start - 1 : start]
-        if patterns[needle] is not _FAMILY or not (before.isalnum() or before in ("_", "/", ".", "-")):
-            found.setdefault(patterns[needle], {})[place] = None
-    return {pattern: list(places) for pattern, places in found.items()}
+class _Words:
+    """The patterns that find a model's name, the surest first, behind one automaton of the texts that they need."""
+
+    def __init__(self, book: Rulebook) -> None:
+        owners = [owner for row in book.model_words for owner in row.owners]
+        families = [family for row in book.model_words for family in row.families]
+        by_owner = re.compile(rf"(?<![\w/.@:-])(?P<model>(?:{'|'.join(map(re.escape, owners))})/[\w.-]+\w)")
+        self._by_family = re.compile(
+            rf"(?i)(?<![\w/.-])(?P<model>(?:{'|'.join(map(re.escape, families))})"
+            r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
+        )
+        self.patterns = (_SERVE, _PYTHON, by_owner, _LABELLED, self._by_family)
+        needed = [("serve", _SERVE), ("llm(", _PYTHON), ("model", _LABELLED)]
+        needed += [(f"{owner.lower()}/", by_owner) for owner in owners] + [(family.lower(), self._by_family) for family in families]
+        self._automaton = ahocorasick_rs.AhoCorasick([text for text, _ in needed])
+        self._needing = [pattern for _, pattern in needed]
+
+    def places(self, texts: Sequence[str]) -> Mapping[re.Pattern[str], Sequence[int]]:
+        """Which lines each pattern may match: those with a text that it needs, all found at once."""
+        lower = [text.lower() for text in texts]
+        found: dict[re.Pattern[str], dict[int, None]] = {}
+        for place, text, start in standing(self._automaton, lower):
+            before = lower[place][start - 1 : start]
+            if self._needing[text] is not self._by_family or not (before.isalnum() or before in ("_", "/", ".", "-")):
+                found.setdefault(self._needing[text], {})[place] = None
+        return {pattern: list(places) for pattern, places in found.items()}
 
 
-@lru_cache(maxsize=1)
-def _needles() -> tuple[ahocorasick_rs.AhoCorasick, list[re.Pattern[str]]]:
-    pairs = [("serve", _SERVE), ("llm(", _PYTHON), ("model", _LABELLED)]
-    pairs += [(f"{owner.lower()}/", _ID) for owner in _OWNERS.split("|")] + [
-        (name.removesuffix(r"\d"), _FAMILY) for name in _FAMILIES.split("|")
-    ]
-    return ahocorasick_rs.AhoCorasick([needle for needle, _ in pairs]), [pattern for _, pattern in pairs]
+@lru_cache(maxsize=8)
+def _words_of(book: Rulebook) -> _Words:
+    return _Words(book)

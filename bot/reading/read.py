@@ -120,6 +120,6 @@ def _deployment(
     gpu, count, host, launcher = read_inventory(lines, facts)
     model = arguments.pop("model", None)
     return Deployment(
-        model=model_named(lines, facts, model), gpu=gpu, gpu_count=count, arguments=arguments, environment=environment, tried=dict(tried),
-        host=host, launcher=launcher, commands=launches(book, lines),
+        model=model_named(book, lines, facts, model), gpu=gpu, gpu_count=count, arguments=arguments, environment=environment,
+        tried=dict(tried), host=host, launcher=launcher, commands=launches(book, lines),
     )  # fmt: skip

@@ -37,6 +37,7 @@ class Rulebook:
         self.derived: Sequence[files.Derivation] = tables["derived"]
         self.vocabularies: Sequence[files.Vocabulary] = tables["vocabulary"]
         self.namings: Sequence[files.Naming] = tables["naming"]
+        self.model_words: Sequence[files.ModelWords] = tables["model_words"]
         self.homes = homes
         self.digest = digest
 

@@ -291,6 +291,13 @@ class Vocabulary(Shape, frozen=True):
     example: str = ""
 
 
+class ModelWords(Shape, frozen=True):
+    """How running text names a model: owners on the hub (before a slash), and how a family's name begins (a figure follows)."""
+
+    owners: list[str]
+    families: list[str]
+
+
 class Naming(Shape, frozen=True):
     """A kind that follows from the name of the model or the card."""
 
@@ -324,3 +331,4 @@ class Book(Shape, frozen=True):
     derived: list[Derivation] = []
     vocabulary: list[Vocabulary] = []
     naming: list[Naming] = []
+    model_words: list[ModelWords] = []
