@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context, parent_process, resource_tracker
 from typing import IO, Any, TypeVar
 
 from bot.domain.incident import Contribution
@@ -25,6 +26,20 @@ _LOG = logging.getLogger(__name__)
 def warm() -> None:
     """What a process that judges does once: read the rulebook and compile what the first line needs."""
     judge(load_rulebook(), [Contribution("paste", "torch.OutOfMemoryError: CUDA out of memory.")])
+
+
+def _begin() -> None:
+    """What a reading process does first."""
+    threading.Thread(target=_end_with_the_bot, name="end with the bot", daemon=True).start()
+    warm()
+
+
+def _end_with_the_bot() -> None:
+    """A bot that was killed closes no pool: its workers, which wait on a pipe that they hold open themselves, would wait for good."""
+    bot = parent_process()
+    if bot is not None:
+        bot.join()
+        os._exit(1)
 
 
 @contextmanager
@@ -63,7 +78,7 @@ class Judges:
         self._pool = self._fresh()
 
     def _fresh(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=warm)
+        pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_begin)
         with _deaf_to_interrupts():
             for _ in range(self._processes):
                 pool.submit(int)  # started now, so that nobody's paste waits for it
