@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -20,8 +21,6 @@ from bot.store.schema import HEAD, migrations_folder
 
 BUSY_SECONDS = 5
 _PRAGMAS = (
-    f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}",
-    "PRAGMA journal_mode=WAL",
     "PRAGMA foreign_keys=ON",
     "PRAGMA synchronous=FULL",  # what was acknowledged outlives a power cut
     "PRAGMA secure_delete=ON",  # erased text is overwritten, not only unlinked
@@ -69,6 +68,12 @@ class Database:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """For reading only. PostgreSQL reads each statement by itself, as READ COMMITTED does anyway, without two more round trips."""
+        async with self.singly() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def singly(self) -> AsyncIterator[AsyncConnection]:
+        """PostgreSQL: each statement is a transaction of its own, committed before it is answered."""
         async with self._spoken(), self.engine.connect() as connection:
             if not self.sqlite:
                 await connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -171,6 +176,8 @@ def _engine(url: URL, sqlite: bool) -> AsyncEngine:
     @event.listens_for(engine.sync_engine, "connect")
     def settle_in(connection: Any, _: object) -> None:
         cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
+        _write_ahead(cursor)
         for pragma in _PRAGMAS:
             cursor.execute(pragma)
         cursor.close()
@@ -181,6 +188,20 @@ def _engine(url: URL, sqlite: bool) -> AsyncEngine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
 
     return engine
+
+
+def _write_ahead(cursor: Any) -> None:
+    """Into WAL mode. When two open a new file at once SQLite refuses one of them at once, whatever the busy timeout: asked again."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as refused:
+            if "locked" not in str(refused) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _still_open(connection: Any, _: object, __: object) -> None:

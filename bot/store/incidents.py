@@ -24,13 +24,12 @@ def append(
     given: Sequence[Contribution],
     document: Mapping[str, Any] | None,
     into: str | None = None,
-    now: int | None = None,
+    number: int | None = None,
 ) -> str:
-    """A turn into an incident that is there, or into a new one. Gives the incident's id."""
+    """A turn into an incident that is there, or into a new one, under `number` where one was allocated for it. Gives the incident's id."""
     if into is not None:
         return _append_to(connection, origin.team, into, given, document)
-    number = allocate(connection, origin)
-    return insert_new(connection, number, origin, given, document, now)
+    return insert_new(connection, allocate(connection, origin) if number is None else number, origin, given, document)
 
 
 def insert_new(
@@ -51,17 +50,24 @@ def insert_new(
 
 
 def allocate(connection: Connection, origin: Origin) -> int:
-    """The team's next incident number. Holds the team's counter until the transaction ends, so that keys do not collide either."""
+    """The team's next incident number. Holds the team's counter until the transaction ends: in PostgreSQL it is one of its own."""
     statement = upsert(connection, counters).values(team=origin.team, name="incident", value=1, enterprise=origin.enterprise or "")
     again = statement.on_conflict_do_update(index_elements=("team", "name"), set_={"value": counters.c.value + 1})
     return int(connection.execute(again.returning(counters.c.value)).scalar_one())
 
 
 def free_key(connection: Connection, wanted: int) -> int:
-    """The first free key at or after a moment."""
-    while connection.execute(select(incidents.c.key).where(incidents.c.key == wanted)).first():
+    """The first free key at or after a moment; nobody else gets it until the transaction ends."""
+    while not _reserved(connection, wanted) or connection.execute(select(incidents.c.key).where(incidents.c.key == wanted)).first():
         wanted += 1
     return wanted
+
+
+def _reserved(connection: Connection, key: int) -> bool:
+    """Whether no other transaction is writing an incident under this key. SQLite has one writer anyway."""
+    if connection.dialect.name == "sqlite":
+        return True
+    return bool(connection.execute(select(func.pg_try_advisory_xact_lock(key))).scalar_one())
 
 
 def judge(connection: Connection, team: str, given_id: str, document: Mapping[str, Any]) -> None:

@@ -60,7 +60,18 @@ class Store:
         self, origin: Origin, contributions: Sequence[Contribution], document: Mapping[str, Any] | None, *, into: str | None = None
     ) -> str:
         """Keep a turn: into the incident `into`, else as a new one. Gives the id. Without a document, `judge` follows."""
-        return await self._write(incidents.append, origin, contributions, document, into)
+        number = None if into is not None or self._database.sqlite else await self._number(origin)
+        return await self._write(incidents.append, origin, contributions, document, into, number)
+
+    async def _number(self, origin: Origin) -> int:
+        """A new incident's number, in a transaction of one statement: nobody waits for the team's counter until a log is indexed.
+
+        A number whose turn then cannot be kept is left out; none is given twice.
+        """
+        async with self._database.singly() as connection:
+            if (held := deliveries.HELD.get()) is not None:
+                await connection.run_sync(deliveries.must_be_held, held)
+            return await connection.run_sync(incidents.allocate, origin)
 
     async def judge(self, team: str, incident: str, document: Mapping[str, Any]) -> None:
         """A new diagnosis of an incident. Opens the next trial when it recommends another change than the newest one."""

@@ -1,12 +1,16 @@
+import asyncio
 import hashlib
 
 import pytest
+from sqlalchemy import Connection, func, select
 
 from bot.domain.incident import Contribution, Origin
+from bot.store import index
 from bot.store.errors import UnknownIncidentError
 from bot.store.query import parse
-from bot.store.store import Store
+from bot.store.store import Store, open_store
 from bot.usecases.desk import Viewer
+from tests.store.conftest import postgres_database
 from tests.store.material import EAGER, LOG, LOWER_SEQS, NOW, document, paste
 
 T1 = Origin("T0000001", "E1", "C1", "171.1", private=True)
@@ -36,6 +40,43 @@ async def test_ids_count_per_team(store: Store) -> None:
     assert await store.append(Origin(), [paste()], document()) == "D-0001"
     assert await store.append(T1, [paste()], document()) == "D-0001"
     assert await store.append(Origin(), [paste()], document()) == "D-0002"
+
+
+async def test_a_turn_that_could_not_be_kept_gives_its_number_to_nobody_twice(store: Store) -> None:
+    with pytest.raises(TypeError):
+        await store.append(T1, [paste()], {"proof": 3})
+    kept = [await store.append(T1, [paste()], document()) for _ in range(2)]
+    assert kept in (["D-0001", "D-0002"], ["D-0002", "D-0003"])  # PostgreSQL leaves one out rather than let all others wait
+
+
+async def test_many_new_incidents_at_once_have_numbers_of_their_own_though_of_one_moment(url: str) -> None:
+    first, second = await open_store(url), await open_store(url)
+    given = [paste(at=NOW) for _ in range(20)]
+    ids = await asyncio.gather(*((first, second)[n % 2].append(T1, [one], document()) for n, one in enumerate(given)))
+    assert sorted(ids) == [f"D-{n:04d}" for n in range(1, 21)]
+    await first.close()
+    await second.close()
+
+
+@pytest.mark.postgres
+async def test_nobody_waits_for_a_number_while_a_turn_is_being_written(migrated_postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is being written stands still in the middle of its transaction; another gets its number all the same."""
+    async with postgres_database(migrated_postgres) as url:
+        store = await open_store(url)
+        put, still = index.put, asyncio.Event()
+
+        def slow(connection: Connection, rows: object) -> None:
+            if not still.is_set():
+                still.set()
+                connection.execute(select(func.pg_sleep(2)))
+            put(connection, rows)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(index, "put", slow)
+        sleeper = asyncio.create_task(store.append(T1, [paste()], document()))
+        await still.wait()
+        assert await asyncio.wait_for(store.append(T1, [paste()], document()), 1.5) == "D-0002"
+        assert await sleeper == "D-0001"
+        await store.close()
 
 
 @pytest.mark.parametrize("written", ["D-0001", "d-0001", "d-1", "D1", "1", "#1", " 1 "])

@@ -229,6 +229,17 @@ async def test_two_processes_may_open_an_empty_database_at_once(tmp_path: Path) 
     await second.close()
 
 
+async def test_a_new_file_that_another_process_is_writing_to_is_waited_for(tmp_path: Path) -> None:
+    import asyncio
+
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # SQLite refuses a change of the journal's mode at once, without waiting
+        asyncio.get_running_loop().call_later(0.3, other.rollback)
+        store = await open_store(f"sqlite+aiosqlite:///{tmp_path}/new.db")
+        assert (await store.state())["schema"] == HEAD
+        await store.close()
+
+
 async def test_state_names_the_place_and_counts(store: Store) -> None:
     await store.append(Origin(), [paste()], document())
     state = await store.state()
