@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, select, union, update
 
 from bot.store import incidents as kept
 from bot.store.derived import spoken
@@ -58,6 +58,14 @@ def erase_team(connection: Connection, team: str) -> int:
     for table in (installs, deliveries, watches, replies):
         connection.execute(delete(table).where(table.c.team == team))
     return len(rows)
+
+
+def erase_enterprise(connection: Connection, enterprise: str, team: str | None) -> int:
+    """An organisation left: the same for `team` and every workspace of it, but not for those that have an installation of their own."""
+    own = select(installs.c.team)
+    found = [select(table.c.team).where(table.c.enterprise == enterprise, table.c.team.not_in(own)) for table in (incidents, deliveries)]
+    teams = {*connection.execute(union(*found)).scalars(), *([team] if team else [])}
+    return sum(erase_team(connection, one) for one in sorted(teams))
 
 
 def channel_became(connection: Connection, team: str, channel: str, private: bool) -> None:

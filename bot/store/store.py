@@ -180,6 +180,12 @@ class Store:
         await self._squeeze()
         return count
 
+    async def erase_enterprise(self, enterprise: str, team: str | None = None) -> int:
+        """An organisation left: the same for `team` and all its workspaces, save those that installed the bot by themselves."""
+        count = await self._write(erasure.erase_enterprise, enterprise, team)
+        await self._squeeze()
+        return count
+
     async def purge(self, older_than: datetime) -> int:
         """Erase the evidence of incidents untouched since a moment, some at a time so that others get their turn; gives how many."""
         await self._take_in()

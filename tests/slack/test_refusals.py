@@ -206,6 +206,10 @@ async def test_an_organisations_installation_keeps_its_workspaces_apart(http_wor
         await slack.emit(first, {"type": "app_uninstalled"})
         await world.quiet()
         assert await world.store.installs() == []
+        for team in (first, second):
+            incident = await world.store.load(team.id, "D-0001")
+            assert incident is not None
+            assert [c.text for c in incident.contributions] == [None], "removed for the organisation: both its workspaces are erased"
 
 
 @pytest.mark.parametrize("order", [("tokens_revoked", "app_uninstalled"), ("app_uninstalled", "tokens_revoked")])

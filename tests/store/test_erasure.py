@@ -128,6 +128,15 @@ async def test_a_workspace_that_left_leaves_no_evidence_and_no_token(store: Stor
     assert not other.erased
 
 
+async def test_an_organisation_that_left_takes_its_workspaces_along_but_not_one_with_an_installation_of_its_own(store: Store) -> None:
+    for team, enterprise in (("T1", "E1"), ("T2", "E1"), ("T3", "E1"), ("T4", "E2"), ("T5", None)):
+        await store.append(Origin(team, enterprise), [paste(SECRET)], quoting())
+    await store.save_install("T3", b"sealed", "E1")
+    assert await store.erase_enterprise("E1", "T5") == 3
+    erased = [team for team in ("T1", "T2", "T3", "T4", "T5") if (found := await store.load(team, "1")) and found.erased]
+    assert erased == ["T1", "T2", "T5"]
+
+
 async def test_what_a_delivery_carried_is_gone_when_it_is_done(sqlite_url: str) -> None:
     store = await open_store(sqlite_url)
     await store.deliver("T1", "C1", "1.1", "Ev1", "event", b"quokkasyllable " * 40)

@@ -1,4 +1,4 @@
-"""Tokens revoked or the app removed, in either order: the workspace's token is forgotten, and on removal its evidence too."""
+"""Tokens revoked or the app removed, in either order: its token is forgotten, and on removal the evidence, of all that the event names."""
 
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
@@ -16,9 +16,14 @@ async def work(room: Room, job: Job) -> None:
     if job.body["event"] == "tokens_revoked" and not tokens.get("bot"):
         return
     await room.installs.remove(job.arrival.enterprise, job.arrival.team)
-    if job.body.get("organisation"):
-        await room.installs.remove(job.arrival.enterprise, None)
-    if job.body["event"] == "app_uninstalled":
+    organisation = job.arrival.enterprise if job.body.get("organisation") else None
+    if organisation:
+        await room.installs.remove(organisation, None)
+    if job.body["event"] != "app_uninstalled":
+        return
+    if organisation:
+        await room.store.erase_enterprise(organisation, job.arrival.team or None)
+    else:
         await room.store.erase_team(job.arrival.team)
 
 
