@@ -10,7 +10,7 @@ from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import KvPlan, RankBudget
 from bot.domain.foreign import foreign_json
-from bot.reading.model_config import Missing, UnknownArchitecture
+from bot.reading.model.config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size_command import command, model_name

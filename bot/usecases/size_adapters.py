@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bot.domain.size import GIB, gib
 from bot.domain.tensors import TensorGrid, Unplaceable
-from bot.reading.tensor_fields import MissingField
+from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, amount, counted, flag

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.tensors import Checkpoint
 from bot.hub.error import HubError
-from bot.reading.stored_formats import ONLINE
+from bot.reading.model.stored_formats import ONLINE
 from bot.rulebook.model_names import NamedModel, load_model_names
 from bot.settings import NO_TOKEN, Settings, data_folder
 from bot.usecases.desk import Desk, Viewer

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.budget.overhead import estimated_terms, together
 from bot.domain.overheads import Estimate, ForwardShape, OverheadFigures, Run, Runner
-from bot.reading.forward_shape import forward_shape
+from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
 from bot.usecases.size_question import Asked
 from bot.usecases.size_settings import ELEMENTS

@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import ModelShape
-from bot.reading.model_config import differs_by_device, read_shape
+from bot.reading.model.config import differs_by_device, read_shape
 from bot.rulebook.gpus import Gpus, GpuSpec, load_gpus
 from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models

@@ -9,12 +9,12 @@ from bot.budget.adapters import Adapters, adapter_bytes
 from bot.budget.quantization import Quantization
 from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
-from bot.reading.checkpoint import stored_modules
-from bot.reading.draft_tensors import draft_tensors, own_tensors
-from bot.reading.model_tensors import read_tensors
-from bot.reading.named_tensors import named_tensors
-from bot.reading.quantization_config import UnknownQuantization, read_quantization
-from bot.reading.tensor_fields import MissingField, text_part
+from bot.reading.model.checkpoint import stored_modules
+from bot.reading.model.draft_tensors import draft_tensors, own_tensors
+from bot.reading.model.named_tensors import named_tensors
+from bot.reading.model.quantization_config import UnknownQuantization, read_quantization
+from bot.reading.model.tensor_fields import MissingField, text_part
+from bot.reading.model.tensors import read_tensors
 from bot.rulebook.weights import UnknownWeights, WeightRules, load_weights
 
 MOST_RANKS = 65_536

@@ -138,7 +138,7 @@ def test_models_are_found_with_and_without_owner_and_ending() -> None:
 
 
 def test_every_named_model_can_be_read_by_its_family() -> None:
-    from bot.reading.model_config import read_shape
+    from bot.reading.model.config import read_shape
 
     names, rules = load_model_names(), load_sizing()
     models = {names.find(spelling) for spelling in names.spellings.values()}

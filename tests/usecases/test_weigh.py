@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bot.budget.weights import Weights
 from bot.domain.tensors import TensorGrid, Unplaceable
-from bot.reading.quantization_config import UnknownQuantization
-from bot.reading.tensor_fields import MissingField
+from bot.reading.model.quantization_config import UnknownQuantization
+from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.weigh import weigh
 

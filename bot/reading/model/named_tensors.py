@@ -6,9 +6,9 @@ from typing import Any
 
 from bot.budget.quantization import tail
 from bot.domain.tensors import ModelTensors, Part, Plain, StoredTensor, Stretch, whole
-from bot.reading.checkpoint import FLOATS
-from bot.reading.tensor_attention import kv_heads
-from bot.reading.tensor_fields import Fields, plausible_layers
+from bot.reading.model.checkpoint import FLOATS
+from bot.reading.model.tensor_attention import kv_heads
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 
 LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(.*)")
 DEALT = re.compile(

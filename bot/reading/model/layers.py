@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.shape import Cache, Heads
-from bot.reading.model_numbers import Config, Missing
+from bot.reading.model.numbers import Config, Missing
 from bot.rulebook.models import Family, LayerRule
 
 MOST_LAYERS = 10_000

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from bot.domain.tensors import StoredTensor, TensorGrid
-from bot.reading.tensor_fields import MissingField
+from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.weigh import weigh
 
-RULES = Path(__file__).parents[2] / "rules" / "models"
+RULES = Path(__file__).parents[3] / "rules" / "models"
 FANCY: dict[str, Any] = {"architectures": ["FancyForCausalLM"], "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2}
 
 

@@ -1,9 +1,9 @@
 """Embeddings of several tokens at once, and gated residual streams, as tensors: Qwen 4 and LongCat Flash Lite."""
 
 from bot.domain.tensors import Module, Part, Table
-from bot.reading.tensor_attention import grouped
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import Modules, column, copied, vector
+from bot.reading.model.tensor_attention import grouped
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import Modules, column, copied, vector
 
 
 def index_query(f: Fields) -> Modules:

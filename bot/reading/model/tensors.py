@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.domain.tensors import ModelTensors
-from bot.reading.tensor_attention import grouped, indexed, narrow_query, picture_attention, wide_heads, window_heads
-from bot.reading.tensor_ends import ends
-from bot.reading.tensor_extras import hyper_connections, laurel, per_layer_inputs
-from bot.reading.tensor_feeds import feed_forward, hashed_mixture, mixture
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_latent import compressed_latent, indexer, latent
-from bot.reading.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
-from bot.reading.tensor_ngrams import gated_streams, index_query, ngram_notes
-from bot.reading.tensor_parts import Modules, copied, vector
-from bot.reading.tensor_recurrent import gated_delta, kimi_delta, lightning, mamba1, mamba2, plamo_mamba, short_conv
-from bot.reading.tensor_shared import hybrid
-from bot.reading.towers import tower_notes
+from bot.reading.model.tensor_attention import grouped, indexed, narrow_query, picture_attention, wide_heads, window_heads
+from bot.reading.model.tensor_ends import ends
+from bot.reading.model.tensor_extras import hyper_connections, laurel, per_layer_inputs
+from bot.reading.model.tensor_feeds import feed_forward, hashed_mixture, mixture
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_latent import compressed_latent, indexer, latent
+from bot.reading.model.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
+from bot.reading.model.tensor_ngrams import gated_streams, index_query, ngram_notes
+from bot.reading.model.tensor_parts import Modules, copied, vector
+from bot.reading.model.tensor_recurrent import gated_delta, kimi_delta, lightning, mamba1, mamba2, plamo_mamba, short_conv
+from bot.reading.model.tensor_shared import hybrid
+from bot.reading.model.towers import tower_notes
 
 MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention": grouped,

@@ -1,8 +1,8 @@
 """What feeds forward in a layer: dense, or experts with their router and shared ones."""
 
 from bot.domain.tensors import Experts, Linear, Module, Part, Plain, whole
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import F32, Modules, column, copied, row, undealt, vector
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, undealt, vector
 
 
 def feed_forward(f: Fields, intermediate: int = 0) -> Modules:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape
-from bot.reading.model_config import UnknownArchitecture, read_shape
-from bot.reading.model_numbers import Missing, stretched
-from bot.reading.model_quantization import kv_dtype_of, kv_scheme_of
+from bot.reading.model.config import UnknownArchitecture, read_shape
+from bot.reading.model.numbers import Missing, stretched
+from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.load import rules_folder
 from bot.rulebook.models import load_models
 

@@ -1,9 +1,9 @@
 """Attention over latents (DeepSeek) and what picks the tokens for it, as tensors."""
 
 from bot.domain.tensors import Linear, Module, Part, Plain, whole
-from bot.reading.tensor_attention import head_dim
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
+from bot.reading.model.tensor_attention import head_dim
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector
 
 
 def latent(f: Fields, inputs: int = 0) -> Modules:

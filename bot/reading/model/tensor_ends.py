@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
-from bot.reading.tensor_attention import head_dim
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_latent import shared_sources
-from bot.reading.tensor_ngrams import engrams, ngram_layers, ngram_tables, stream_mixer
-from bot.reading.tensor_parts import column, copied, vector
-from bot.reading.tensor_shared import shared_blocks
-from bot.reading.towers import tower
+from bot.reading.model.tensor_attention import head_dim
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_latent import shared_sources
+from bot.reading.model.tensor_ngrams import engrams, ngram_layers, ngram_tables, stream_mixer
+from bot.reading.model.tensor_parts import column, copied, vector
+from bot.reading.model.tensor_shared import shared_blocks
+from bot.reading.model.towers import tower
 
 
 def ends(f: Fields) -> list[Stretch]:

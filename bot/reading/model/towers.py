@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import vector
-from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
-from bot.reading.towers_audio import qwen_audio, whisper_encoder
-from bot.reading.towers_other import gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
-from bot.reading.towers_pictures import (
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import vector
+from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
+from bot.reading.model.towers_audio import qwen_audio, whisper_encoder
+from bot.reading.model.towers_other import gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
+from bot.reading.model.towers_pictures import (
     clip_vision,
     cohere_projector,
     deepseek_vision,
@@ -19,7 +19,7 @@ from bot.reading.towers_pictures import (
     sam_and_qwen2,
     siglip_head,
 )
-from bot.reading.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
+from bot.reading.model.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
 
 
 def siglip(f: Fields) -> Modules:

@@ -1,9 +1,9 @@
 """Picture encoders that stand beside a text encoder, or two in a row: CLIP, SigLIP with its head, SAM, Qwen2 as an encoder."""
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import vector
-from bot.reading.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import vector
+from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 
 
 def clip_vision(f: Fields) -> Modules:

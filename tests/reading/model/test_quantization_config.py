@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.budget.quantization import Storage
-from bot.reading.quantization_config import UnknownQuantization, read_quantization
+from bot.reading.model.quantization_config import UnknownQuantization, read_quantization
 
 LINEAR = ["layers.3.mlp.up_proj"]
 

@@ -1,8 +1,8 @@
 """What else may stand in front of a language model: Llama 3.2's tower, MiniCPM's resampler, BART's encoder, Chameleon's codebook."""
 
-from bot.reading.tensor_fields import Fields, plausible_layers
-from bot.reading.tensor_parts import vector
-from bot.reading.tower_parts import Modules, Sizes, blocks, full, patches
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import vector
+from bot.reading.model.tower_parts import Modules, Sizes, blocks, full, patches
 
 
 def mllama_vision(f: Fields) -> Modules:

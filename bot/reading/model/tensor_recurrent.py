@@ -1,9 +1,9 @@
 """Layers that carry a state instead of a cache: Mamba, delta rules, linear attention, short convolutions."""
 
 from bot.domain.tensors import Part, Plain, whole
-from bot.reading.tensor_attention import head_dim
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
+from bot.reading.model.tensor_attention import head_dim
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector
 
 MAMBA_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
 

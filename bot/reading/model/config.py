@@ -17,9 +17,9 @@ from bot.domain.shape import (
     Ring,
     ShortConvolution,
 )
-from bot.reading.model_layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
-from bot.reading.model_numbers import Config, Missing, language_config
-from bot.reading.model_quantization import kv_dtype_of, kv_scheme_of
+from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
+from bot.reading.model.numbers import Config, Missing, language_config
+from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import Family, LayerRule, Models
 
 MAKERS: Mapping[str, type] = {

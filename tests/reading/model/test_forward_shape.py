@@ -3,8 +3,8 @@
 from typing import Any
 
 from bot.domain.overheads import ForwardShape
-from bot.reading.forward_shape import forward_shape
-from bot.reading.model_config import read_shape
+from bot.reading.model.config import read_shape
+from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.size_question import load_sizing
 

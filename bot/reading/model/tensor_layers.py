@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.reading.tensor_fields import Fields
+from bot.reading.model.tensor_fields import Fields
 
 
 def pattern(f: Fields, reader: Mapping[str, Any], layers: int) -> list[str] | None:

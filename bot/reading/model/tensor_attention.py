@@ -1,8 +1,8 @@
 """Grouped-query attention of every kind, as tensors."""
 
 from bot.domain.tensors import Module, Part, Plain, whole
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import Modules, column, copied, row, vector
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import Modules, column, copied, row, vector
 
 
 def head_dim(f: Fields) -> int:

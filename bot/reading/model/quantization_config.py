@@ -5,7 +5,19 @@ from dataclasses import replace
 from typing import Any
 
 from bot.budget.quantization import Names, Quantization, Storage, tail
-from bot.reading.stored_formats import BNB4, BNB8, E4M3_STATIC, E4M3_TENSOR, FP8_CHANNEL, MODELOPT, MXFP4, MXFP8, NVFP4, ONLINE, TORCHAO
+from bot.reading.model.stored_formats import (
+    BNB4,
+    BNB8,
+    E4M3_STATIC,
+    E4M3_TENSOR,
+    FP8_CHANNEL,
+    MODELOPT,
+    MXFP4,
+    MXFP8,
+    NVFP4,
+    ONLINE,
+    TORCHAO,
+)
 
 
 class UnknownQuantization(ValueError):

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.domain.tensors import ModelTensors, Part, Stretch, Table
-from bot.reading.model_tensors import dtype_bytes, layer
-from bot.reading.tensor_attention import grouped
-from bot.reading.tensor_feeds import feed_forward
-from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
-from bot.reading.tensor_latent import latent
-from bot.reading.tensor_ngrams import stream_mixer
-from bot.reading.tensor_parts import F32, Modules, column, copied, vector
+from bot.reading.model.tensor_attention import grouped
+from bot.reading.model.tensor_feeds import feed_forward
+from bot.reading.model.tensor_fields import Fields, MissingField, plausible_layers
+from bot.reading.model.tensor_latent import latent
+from bot.reading.model.tensor_ngrams import stream_mixer
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, vector
+from bot.reading.model.tensors import dtype_bytes, layer
 
 MOST_HEADS = 64
 """More than any Medusa has."""

@@ -1,9 +1,9 @@
 """Zamba 2: a few transformer blocks that many layers share, with low-rank adapters of each layer's own. Source: vLLM models/zamba2.py."""
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import Modules, column, copied, row, vector
-from bot.reading.tensor_recurrent import mamba2
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import Modules, column, copied, row, vector
+from bot.reading.model.tensor_recurrent import mamba2
 
 
 def shared_blocks(f: Fields) -> Modules:

@@ -1,8 +1,8 @@
 """Audio encoders, as tensors."""
 
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import vector
-from bot.reading.tower_parts import Modules, Sizes, blocks, full
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import vector
+from bot.reading.model.tower_parts import Modules, Sizes, blocks, full
 
 
 def whisper_encoder(f: Fields) -> Modules:

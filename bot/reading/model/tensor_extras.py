@@ -1,8 +1,8 @@
 """What a few families keep in every layer besides attention and feed-forward."""
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import F32, Modules, column, copied, row, vector
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector
 
 
 def hyper_connections(f: Fields) -> Modules:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.tensors import Linear, Module, Part, Plain, whole
-from bot.reading.tensor_fields import Fields, MissingField, plausible_layers
-from bot.reading.tensor_parts import vector
+from bot.reading.model.tensor_fields import Fields, MissingField, plausible_layers
+from bot.reading.model.tensor_parts import vector
 
 Modules = list[Module]
 

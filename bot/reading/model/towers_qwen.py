@@ -1,9 +1,9 @@
 """The vision towers of the Qwen models, as tensors."""
 
 from bot.domain.tensors import Part
-from bot.reading.tensor_fields import Fields
-from bot.reading.tensor_parts import vector
-from bot.reading.tower_parts import Modules, Sizes, back, blocks, patches, turned, wide
+from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_parts import vector
+from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, patches, turned, wide
 
 
 def qwen2_vision(f: Fields) -> Modules:
