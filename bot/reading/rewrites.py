@@ -18,8 +18,8 @@ _INVISIBLE = re.compile(
 )
 _USUAL = bytes([9, 10, 13, *range(32, 127)])
 _C1 = re.compile(r"[\x80-\x9f]")
-_WRITTEN = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:)|[bf])")
-_WRITTEN_SEQUENCE = re.compile(r"(?:\\+(?:x1[bB]|0?33|e|u001[bB])|#033|\^\[|␛)(?:\[[0-?]{0,30}[ -/]{0,4}[@-~]|[()][A-Z0-9]|[78=>])")
+_WRITTEN = re.compile(r"\\{1,8}(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:)|[bf])")
+_WRITTEN_SEQUENCE = re.compile(r"(?:\\{1,8}(?:x1[bB]|0?33|e|u001[bB])|#033|\^\[|␛)(?:\[[0-?]{0,30}[ -/]{0,4}[@-~]|[()][A-Z0-9]|[78=>])")
 _ENTITY = re.compile(
     r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);"
 )

@@ -56,7 +56,20 @@ def test_a_password_in_a_url_is_hidden_and_its_host_stays() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["token " * 40_000, "http://a:" * 25_000, "-----BEGIN PRIVATE KEY-----" * 8_000, "a" * 300_000, "\u0130token=abcdefghij " * 5000],
+    [  # fmt: skip
+        "token " * 40_000,
+        "http://a:" * 25_000,
+        "-----BEGIN PRIVATE KEY-----" * 8_000,
+        "a" * 300_000,
+        "\u0130token=abcdefghij " * 5000,
+        "\\" * 200_000,
+        "_KEY" * 50_000,
+        "password='" * 20_000,
+        "api_key=[" + "a, " * 60_000,
+        "\x1b]" * 50_000,
+        "data:\n" * 30_000,
+        '""' * 100_000,
+    ],
 )
 def test_hostile_text_takes_no_long_time(text: str) -> None:
     begun = time.process_time()
