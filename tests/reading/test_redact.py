@@ -56,7 +56,7 @@ def test_a_password_in_a_url_is_hidden_and_its_host_stays() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [  # fmt: skip
+    [
         "token " * 40_000,
         "http://a:" * 25_000,
         "-----BEGIN PRIVATE KEY-----" * 8_000,
