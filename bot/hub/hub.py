@@ -53,9 +53,7 @@ class Hub:
 
         try:
             get_session().head((self.endpoint or PUBLIC).rstrip("/"), timeout=PATIENCE)
-        except Exception as error:
-            if not _silent(error):
-                raise
+        except _no_answer():
             return False
         return True
 
@@ -157,9 +155,7 @@ class Hub:
             raise HubError(
                 f"{model} has a safetensors file that cannot be read: give --config FILE, or report it to the model's owner"
             ) from error
-        except Exception as error:
-            if not (_silent(error) or isinstance(error, OSError)):
-                raise
+        except _no_answer(OSError) as error:
             raise HubError(
                 f"{at} cannot be reached for {model} ({type(error).__name__}): check the network, or give --config FILE"
             ) from error
@@ -182,12 +178,11 @@ def _validate(model: str) -> None:
     validate_repo_id(model)
 
 
-def _silent(error: Exception) -> bool:
-    """Did the hub not answer at all? What its HTTP library raises then is the first base of huggingface_hub's own HTTP error."""
+def _no_answer(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What is raised when the hub did not answer, and `more`: its HTTP library's errors are the first base of huggingface_hub's own."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    no_answer = isinstance(error, HfHubHTTPError.__bases__[0]) and not isinstance(error, HfHubHTTPError)
-    return no_answer or isinstance(error, LocalEntryNotFoundError)
+    return HfHubHTTPError.__bases__[0], LocalEntryNotFoundError, *more
 
 
 def _header(api: "HfApi", model: str, name: str, commit: str) -> Mapping[str, StoredTensor]:
