@@ -68,7 +68,9 @@ def _row(row: OuterFrame, scene: Scene) -> PhaseFinding | None:
         if holds(scene, any_=inside.any, none=inside.none, of=row.of):
             inner = max((w for c in inside.any for w in witnesses(c, scene, row.of) if w.line), key=lambda w: w.order, default=None)
             more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line != witness.line else ()
-            return PhaseFinding(inside.phase, weight, row.id, (*proofs, *more))  # type: ignore[arg-type]
+            by_progress = inner is not None and not isinstance(inner, Frame)  # a mark of another line, not a frame of this traceback
+            told = max(weight, "strong", key=WEIGHTS.index) if by_progress else weight
+            return PhaseFinding(inside.phase, told, row.id, (*proofs, *more))  # type: ignore[arg-type]
     found = (w for c in row.any for w in witnesses(c, scene, row.of))
     if row.bare and any(isinstance(w, Frame) and _is_last(w, scene) for w in found) and not scene.first("vllm.graphs-captured"):
         return PhaseFinding(row.bare, "strong", row.id, proofs)  # type: ignore[arg-type]
