@@ -120,7 +120,8 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
     repeated = fact is not None and any(
         f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts
     )
-    unsigned = fact is not None and "nccl" in fact.kinds and fact.speaker.role == "unknown"  # a C library's own line
+    said_apart = fact is not None and ("nccl" in fact.kinds or bool(_HEADING.match(fact.text)))  # by a C library, or in a title
+    unsigned = fact is not None and said_apart and fact.speaker.role == "unknown"
     if fact is not None and not (repeated and fact.speaker.role != "worker") and not unsigned:
         return fact.speaker
     worker = next((line.speaker for line in evidence.errors if line.speaker.role == "worker"), None)

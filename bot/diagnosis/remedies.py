@@ -87,6 +87,8 @@ def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
         now_set = deployment.environment[name].value if name in deployment.environment else deployment.value(name)
         return str(now_set).lower() == value.lower() or (name == "kv_cache_dtype" and "fp8" in str(now_set))
     now = deployment.number(name)
+    if rule.value == "fitting-state-blocks":
+        return False  # the message itself says that more stood there: a lower figure is of a run since
     if rule.value == "more-tensor-parallel":
         now = deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1
     try:
