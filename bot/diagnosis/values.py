@@ -47,7 +47,9 @@ def fitting_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much lower that the failed allocation, and 256 MiB beside it, fits outside the pool; at least 0.02 and in steps of 0.01."""
+    """So much lower that the failed allocation, and 256 MiB beside it, fits outside the pool; at least 0.02 where the
+    pool has so much, in steps of 0.01.
+    """
     now = _utilization(scene, budget)
     figures = scene.error.figures if scene.error is not None else {}
     total = figures.get("total_bytes") or _figure(budget, "total_bytes")
@@ -57,6 +59,9 @@ def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     if figures.get("tried_bytes") and total:
         short = max(0, figures["tried_bytes"] - (figures.get("free_bytes") or 0)) + 256 * MIB  # type: ignore[operator]
     step = max(0.02, math.ceil(short / total * 100) / 100 if total else 0.05)
+    pool = _figure(budget, "kv_cache_bytes")
+    if total and pool and pool > 0:
+        step = max(0.01, min(step, math.floor(pool / total * 100 - 0.5) / 100))  # something of a small pool must stay
     value = max(0.05, round(now - step, 2))
     return f"{value:.2f}", round((now - value) * total) if total else None
 

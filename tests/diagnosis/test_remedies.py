@@ -260,3 +260,11 @@ def test_a_default_that_is_in_force_is_not_suggested(card: str, value: str) -> N
     document = judged(text + worker("Worker", *profile, oom("2.00 GiB", "1.00 GiB")))
     lowered = next(c for c in (document["recommendation"], *document["alternatives"]) if c["flag"] == "--max-num-batched-tokens")
     assert lowered["value"] == value
+
+
+def test_a_fraction_is_not_lowered_by_more_than_the_pool_has() -> None:
+    pool = "(Worker pid=5) INFO 11-30 02:52:40 [gpu_worker.py:440] Available KV cache memory: 1.00 GiB\n"
+    text = pool + worker("Worker", *CAPTURE, oom("34.00 MiB", "16.06 MiB", private="612.00 MiB"))
+    assert judged("vllm serve org/m1 --gpu-memory-utilization 0.9\n" + text)["recommendation"]["value"] == "0.89"
+    wide = text.replace("1.00 GiB\n", "10.00 GiB\n", 1)
+    assert judged("vllm serve org/m1 --gpu-memory-utilization 0.9\n" + wide)["recommendation"]["value"] == "0.88"
