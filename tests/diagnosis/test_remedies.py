@@ -263,7 +263,7 @@ def test_a_default_that_is_in_force_is_not_suggested(card: str, value: str) -> N
 
 
 def test_a_fraction_is_not_lowered_by_more_than_the_pool_has() -> None:
-    pool = "(Worker pid=5) INFO 11-30 02:52:40 [gpu_worker.py:440] Available KV cache memory: 1.00 GiB\n"
+    pool = "(Worker pid=7501) INFO 11-30 02:52:40 [gpu_worker.py:440] Available KV cache memory: 1.00 GiB\n"
     text = pool + worker("Worker", *CAPTURE, oom("34.00 MiB", "16.06 MiB", private="612.00 MiB"))
     assert judged("vllm serve org/m1 --gpu-memory-utilization 0.9\n" + text)["recommendation"]["value"] == "0.89"
     wide = text.replace("1.00 GiB\n", "10.00 GiB\n", 1)
