@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.incident import Contribution, Incident, Origin
+from bot.slack.allowance import say_so, used_up
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
+from bot.slack.words import wants_anew
 from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
 
@@ -29,11 +32,18 @@ def place_of(body: Mapping[str, Any]) -> Place:
 
 
 async def diagnose(
-    room: Room, job: Job, place: Place, gathered: Gathered, *, remark: str | None = None, known: Incident | None = None
+    room: Room,
+    job: Job,
+    place: Place,
+    gathered: Gathered,
+    *,
+    remark: str | None = None,
+    known: Incident | None = None,
+    anew: bool = False,
 ) -> str | None:
     """Judges everything said so far in the thread and shows it in its one message. Its id; None when there was nothing to read.
 
-    `known`: the thread's incident, where the caller has just loaded it.
+    `known`: the thread's incident, where the caller has just loaded it. `anew`: also when the same was diagnosed a moment ago.
     """
     body = job.body
     await _whisper_refusals(room, job, place, gathered)
@@ -45,6 +55,14 @@ async def diagnose(
     if known is not None and known.origin.private != private:
         await room.store.channel_became(job.who.team, place.channel, private)
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
+    given = job.arrival.kind != "edit" and any(c.kind in ("paste", "file") for c in fresh)
+    if given and (said := await used_up(room, job, place)):
+        await say_so(room, job, place, said)
+        return None
+    if known is None and not anew and not wants_anew(body.get("text") or "") and (told := await repeated(room, job, place, origin, fresh)):
+        await room.outbox.reply(job.who, place, None, DIAGNOSIS, *told)
+        await _tell_hidden(room, job, place, gathered.hidden)
+        return None
     if fresh or known is None:
         try:
             reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None)

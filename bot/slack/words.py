@@ -37,6 +37,7 @@ _FACTS = re.compile(
     r"\b(?:vllm|sglang|tensorrt|tgi|lmdeploy|llama\.cpp|ray|tp|pp|dp|[ahbl]\d{2,3}|rtx|mi\d{3}|version|fp8|awq|gptq|bf16|\d+\s*(?:GB|GiB|MiB|k))\b|\d+\.\d+\.\d+|\d+\s*[x×]\s*\w",
     re.IGNORECASE,
 )
+_ANEW = re.compile(r"\b(?:anew|again|afresh|re-?diagnose)\b", re.IGNORECASE)
 _ANYTHING = re.compile(r".*")
 _NOTHING = re.compile(r"[.!?]?|please[.!]?", re.IGNORECASE)
 _TAKES = {
@@ -113,6 +114,11 @@ def _speaks_of_it(text: str) -> bool:
 def is_evidence(text: str) -> bool:
     """A paste: long, several lines that look logged, or words on running out of memory."""
     return len(text) >= LONG or short_of_memory(text) or (_LOGGED.search(text) is not None)
+
+
+def wants_anew(text: str) -> bool:
+    """A few words that ask for another diagnosis of what was just named as known."""
+    return _ANEW.search(text) is not None and not is_evidence(text)
 
 
 def answers(text: str, asked: Iterable[str]) -> list[str]:

@@ -7,10 +7,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
-from bot.store import deliveries, dump, erasure, incidents, index, installs, search, similar, stats, taken
+from bot.store import deliveries, dump, erasure, incidents, index, installs, lately, search, similar, stats, taken
 from bot.store.deliveries import Delivery, OwnReply
 from bot.store.engine import Database, revision
 from bot.store.errors import LostClaimError, StoreError, UnknownIncidentError
+from bot.store.lately import Lately
 from bot.store.numbers import micros, number_of
 from bot.store.query import Query
 from bot.store.search import Found
@@ -124,6 +125,14 @@ class Store:
             found, after = await self._read(incidents.page, viewer, after, _WALK_PAGE)
             for incident in found:
                 yield incident
+
+    async def lately(self, team: str, channel: str, author: str | None, since: datetime) -> Lately:
+        """When a person gave evidence since a moment, and when it came in a channel."""
+        return await self._read(lately.lately, team, channel, author, micros(since))
+
+    async def given_before(self, origin: Origin, texts: Sequence[str], since: datetime) -> list[tuple[str, int]]:
+        """(id, when in microseconds) of incidents that a place may see and that were given all these texts since then; newest first."""
+        return await self._read(lately.given_before, origin, texts, micros(since))
 
     # What the team has met before
 

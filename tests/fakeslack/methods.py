@@ -114,6 +114,14 @@ def delete(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     return {"channel": channel.id, "ts": message["ts"]}
 
 
+def permalink(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
+    channel = channel_of(slack, team, args)
+    ts = str(args["message_ts"])
+    if channel.message(ts) is None:
+        raise Refusal("message_not_found")
+    return {"channel": channel.id, "permalink": f"https://{team.id.lower()}.slack.com/archives/{channel.id}/p{ts.replace('.', '')}"}
+
+
 def post_ephemeral(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     channel = channel_of(slack, team, args, member=True)
     laid_out(args, update=False)
@@ -340,6 +348,7 @@ METHODS = {
         update, ("chat:write",), frozenset({"channel", "ts", "text", "blocks", "metadata", "parse", "link_names"}), ("channel", "ts")
     ),
     "chat.delete": Method(delete, ("chat:write",), frozenset({"channel", "ts"}), ("channel", "ts")),
+    "chat.getPermalink": Method(permalink, (), frozenset({"channel", "message_ts"}), ("channel", "message_ts")),
     "chat.postEphemeral": Method(
         post_ephemeral,
         ("chat:write",),

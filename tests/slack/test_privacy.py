@@ -10,9 +10,9 @@ from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS
 from tests.slack.world import World, words
 
 
-async def _incident(world: World, channel: object, text: str = CRASH) -> str:
-    ts = await world.ann.mention(channel, text)  # type: ignore[arg-type]
-    await world.answer(channel, ts)  # type: ignore[arg-type]
+async def _incident(world: World, channel: Channel, text: str = CRASH) -> str:
+    ts = await world.ann.mention(channel, f"{text}(of {channel.name})\n")  # each channel met another one
+    await world.answer(channel, ts)
     await world.quiet()
     return ts
 

@@ -66,6 +66,11 @@ def person(user: str) -> Block:
     return {"type": "user", "user_id": user}
 
 
+def link(address: str, text: str) -> Block:
+    """Rich text that leads to an address of ours or Slack's."""
+    return {"type": "link", "url": address, "text": visible(text)}
+
+
 def table(rows: Sequence[Sequence[str]], numbers_from: int = 1) -> Block:
     """A native table: the first row is its head; columns from `numbers_from` on are right-aligned."""
     width = max(len(row) for row in rows)

@@ -18,6 +18,7 @@ from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.sizing import sizing_message
 from bot.slack.render.wording import OUTCOMES as SAID
+from bot.slack.repeats import ANEW, again
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
@@ -64,8 +65,23 @@ async def work(room: Room, job: Job) -> None:
         await show_home(room, job, body["values"], turned(body))
     elif action == "share":
         await _share(room, job)
+    elif action == ANEW:
+        await _anew(room, job)
     elif action in (*OUTCOMES, *ANSWERS, "undo", "evidence"):
         await _incident(room, job)
+
+
+async def _anew(room: Room, job: Job) -> None:
+    """A diagnosis of its own for a log that was diagnosed a moment ago elsewhere."""
+    body = job.body
+    if not await room.visibility.may_touch(job.who, body["user"], body["channel"], foreign=bool(body["foreign"])):
+        await _tell(room, job, NOT_YOURS)
+        return
+    given = await again(room, job)
+    if not given:
+        await _tell(room, job, "The earlier log has been erased since: send yours again.")
+        return
+    await diagnose(room, job, Place(body["channel"], body["thread_ts"]), Gathered(tuple(given), (), 0), anew=True)
 
 
 async def _incident(room: Room, job: Job) -> None:

@@ -48,7 +48,7 @@ async def work(room: Room, job: Job) -> None:
     if gathered.contributions:
         try:
             incident = await diagnose(room, job, place_of(body), gathered)
-            said = f"Answered in the thread: {incident}." if incident else "Answered in the thread."
+            said = f"Answered in the thread: {incident}." if incident else "The answer stands in the thread, or in a word to you alone."
         except SlackApiError as refused:
             if refused.response.get("error") not in ELSEWHERE:
                 raise

@@ -1,0 +1,35 @@
+"""How many diagnoses a person and a channel get within an hour; beyond that it is said when there are more."""
+
+from datetime import timedelta
+from math import ceil
+
+from bot.slack.outbox import Place
+from bot.slack.room import Job, Room
+from bot.store.numbers import micros
+
+HOUR = timedelta(hours=1)
+_MINUTE = 60_000_000  # microseconds
+
+
+async def used_up(room: Room, job: Job, place: Place) -> str | None:
+    """The sentence that says when again; None while there is room."""
+    now = room.desk.now()
+    ago = micros(now - HOUR)
+    lately = await room.store.lately(job.who.team, place.channel, job.body.get("user"), now - HOUR)
+    person, channel = room.settings.diagnoses_per_person, room.settings.diagnoses_per_channel
+    for whose, most, moments in (("You have", person, lately.by_person), ("This channel has", channel, lately.in_channel)):
+        if most and len(moments) >= most:
+            wait = max(1, ceil((moments[-most] - ago) / _MINUTE))
+            when = "in a minute" if wait == 1 else f"in {wait} minutes"
+            return f"{whose} had {most} diagnoses within the hour, which is all I give. This one was not read: send it again {when}."
+    return None
+
+
+async def say_so(room: Room, job: Job, place: Place, said: str) -> None:
+    """To the person alone; where another bot wrote, once an hour to the channel."""
+    user = job.body.get("user")
+    if not user or job.body.get("bot"):
+        hour = int(room.desk.now().timestamp() // HOUR.total_seconds())
+        await room.outbox.post(job.who, Place(place.channel, None), f"limit:{hour}", [], said)
+    elif not await room.outbox.whisper(job.who, place, user, said, about=job.arrival.key):
+        await room.outbox.tell(job.who, user, said, about=job.arrival.key)

@@ -1,0 +1,55 @@
+"""What people gave since a moment: how much of it, and whether the same texts were among it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, or_, select
+
+from bot.domain.incident import Origin
+from bot.store.numbers import label
+from bot.store.packed import cut, digest
+from bot.store.sight import unindexed, visible
+from bot.store.tables import contributions, incidents
+
+_GIVEN = ("paste", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """When evidence came, in microseconds, oldest first; one message counts once."""
+
+    by_person: tuple[int, ...]
+    in_channel: tuple[int, ...]
+
+
+def print_of(text: str) -> str:
+    """What two texts have in common when they would be kept alike: the hash that stands beside a kept text."""
+    return digest(cut(text)[0])
+
+
+def lately(connection: Connection, team: str, channel: str, author: str | None, since: int) -> Lately:
+    """Messages with evidence by a person of the team, and in a channel."""
+    c = contributions.c
+    query = select(c.at, c.channel, c.author, c.incident, c.message).where(unindexed(c.team) == team, c.at >= since, c.kind.in_(_GIVEN))
+    query = query.where(or_(c.channel == channel, c.author == author)).order_by(c.at)
+    by_person: dict[object, int] = {}
+    in_channel: dict[object, int] = {}
+    for at, where, by, incident, message in connection.execute(query):
+        said = (where, message or incident)
+        if by == author and author is not None:
+            by_person.setdefault(said, at)
+        if where == channel:
+            in_channel.setdefault(said, at)
+    return Lately(tuple(by_person.values()), tuple(in_channel.values()))
+
+
+def given_before(connection: Connection, origin: Origin, texts: Sequence[str], since: int) -> list[tuple[str, int]]:
+    """Incidents that a place may see and that were given all these texts since a moment: id and when, newest first."""
+    c, wanted = contributions.c, {print_of(text) for text in texts}
+    query = select(c.incident, c.sha256, c.at).where(visible(contributions, origin, by_index=False), c.at >= since, c.kind.in_(_GIVEN))
+    found: dict[int, dict[str, int]] = {}
+    for incident, sha256, at in connection.execute(query.where(c.sha256.in_(sorted(wanted)))):
+        found.setdefault(incident, {})[sha256] = at
+    whole = {incident: max(prints.values()) for incident, prints in found.items() if set(prints) == wanted}
+    numbers = connection.execute(select(incidents.c.key, incidents.c.number).where(incidents.c.key.in_(list(whole))))
+    return sorted(((label(number), whole[key]) for key, number in numbers), key=lambda one: -one[1])
