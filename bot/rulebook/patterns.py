@@ -1,5 +1,5 @@
 """Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP),
-(?&WHILE), (?&SENT), (?&ASKED); what stands around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
+(?&WHILE), (?&SENT), (?&ASKED), (?&LOADS); what stands around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
 """
 
 import re
@@ -33,6 +33,13 @@ PIECES = {
   |\b(?:several|many|multiple|two|three|four|\d+|concurrent|parallel|simultaneous|long|large|big)\ (?!dummy)(?:[\w-]+\ ){0,2}?
    (?:users|clients|requests|conversations?|prompts|queries|completions|texts|documents)\b
   |\bprocess(?:es|ing)\ (?:[\w-]+\ ){0,2}?(?:PDFs?|pages?|documents?|images?|prompts?)\b)""",
+    # how people name the reading and the layout of weights
+    "LOADS": r"""(?i:\b(?:load_model|load_weights|process_weights_after_loading|create_weights)\b
+  |\bconvert(?:s|ed|ing)?\ (?:the\ )?weights\b|\b(?:re-?pack(?:s|ed|ing)?|swizzl\w*|shuffl\w*|post-load\w*)\b
+  |\bshards?\ \d+\ ?(?:/|of)\ ?\d+
+  |(?<!\b(?:after|once)\ )\b(?:model|weights?|checkpoint|safetensors)\ (?:load(?:ing)?\b|(?:is|are|was|were)\ (?:being|still)\ load)
+  |(?<!\b(?:after|once|under)\ )\b(?:load(?:s|ing)?|read(?:s|ing)|initiali[sz]ing)\ (?:[\w.-]+\ ){0,4}?
+   (?:models?|weights?|checkpoints?|shards?|safetensors|layers|\d+(?:\.\d+)?B)\b)""",
     "WHILE": r"(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b)",
     # behind a secret's name: a number, a stage; not what makes it the name of a file, a limit or a reference
     "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size
