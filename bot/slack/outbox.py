@@ -1,18 +1,18 @@
-"""Everything the bot says, in plain words: one reply per incident edited in place, rate limits obeyed, a refused layout tried plainly."""
+"""Everything the bot says, in plain words: one reply per incident edited in place, posted once, a refused layout tried plainly."""
 
 import asyncio
 import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.errors import SlackApiError, SlackClientError
 
+from bot.slack.calls import LONGEST_WAIT, TRIES, Calls, UnsureError
 from bot.slack.hosts import Hosts
 from bot.slack.installs import Identity, Installs
 from bot.slack.render.blocks import Block, line, plainly, rich
@@ -25,26 +25,12 @@ if TYPE_CHECKING:
     from bot.store.store import Store
 
 log = logging.getLogger(__name__)
-TRIES = 5
-MOST_LIMITED = 30  # times that one call is told to wait
-APART = 1.0  # seconds between calls that Slack held back
-LONGEST_WAIT = 300.0  # seconds
 LOST = 6.0  # seconds in which Slack shows what it made of a call whose connection was lost
-POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than `SETTLES`
 # Refusals of a layout, after which the same content is tried once in the oldest blocks, then as text alone.
 LAYOUT = frozenset(
     {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "invalid_arguments", "metadata_too_large"}
 )
-STALE = frozenset({"token_expired", "invalid_auth", "token_revoked", "account_inactive"})
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"})
-
-
-class UnsureError(Exception):
-    """A call failed in a way that leaves open whether Slack carried it out. `ended`: Slack answered, so it is not still at it."""
-
-    def __init__(self, said: str, *, ended: bool = False) -> None:
-        super().__init__(said)
-        self.ended = ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,62 +51,13 @@ class Upload:
 
 
 class Outbox:
-    """Calls wait for the channel's Retry-After; a refused layout is tried plainly once."""
+    """What stands once has its intent stored first; a refused layout is tried plainly once. `call` is one Web API call of any kind."""
 
     def __init__(self, store: "Store", installs: Installs, hosts: Hosts) -> None:
         self._store = store
         self._installs = installs
         self._hosts = hosts
-        self._not_before: dict[str, float] = {}
-
-    async def call(
-        self, who: Identity, method: str, *, sure: bool = False, fence: Callable[[], Awaitable[None]] | None = None, **arguments: Any
-    ) -> dict[str, Any]:
-        """One Web API call. Waits out 429, retries 5xx and lost connections; SlackApiError when Slack refuses.
-
-        `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been. `fence` is passed right before
-        every try: what it raises keeps the call from being made.
-        """
-        sure = sure or fence is not None
-        lane = f"{who.team}:{method}:{arguments.get('channel', '') if method.startswith('chat.post') else ''}"
-        attempt = limited = 0
-        while attempt < TRIES and limited < MOST_LIMITED:
-            attempt += 1
-            await self._turn(lane)
-            if fence is not None:
-                await fence()
-            try:
-                async with asyncio.timeout(POST_SECONDS if sure else None):
-                    answer = await getattr(self._installs.client(who.token), method.replace(".", "_"))(**arguments)
-            except SlackApiError as refused:
-                status = _status(refused)
-                if status == 429:
-                    self._not_before[lane] = max(self._not_before.get(lane, 0.0), time.monotonic() + _retry_after(refused))
-                    attempt, limited = attempt - 1, limited + 1
-                    continue
-                if refused.response.get("error") in STALE:
-                    self._installs.doubt(who)
-                if status < 500:
-                    raise
-                if sure:
-                    raise UnsureError(f"{method}: {status}", ended=True) from refused
-            except aiohttp.ClientConnectorError:
-                if attempt == TRIES:
-                    raise UnsureError(f"{method}: Slack cannot be reached", ended=True) from None
-            except (aiohttp.ClientError, TimeoutError, SlackRequestError) as lost:
-                if sure or attempt == TRIES:
-                    raise UnsureError(f"{method}: {type(lost).__name__}") from lost
-            else:
-                return dict(answer.data)
-            await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
-        raise UnsureError(f"{method}: still refused after {TRIES} tries")
-
-    async def _turn(self, lane: str) -> None:
-        """Waits as long as Slack asked for; those that wait go one after another, or all but one would be refused again."""
-        wait = self._not_before.get(lane, 0.0) - time.monotonic()
-        if wait > 0:
-            self._not_before[lane] += APART
-            await asyncio.sleep(wait)
+        self.call = Calls(installs).call
 
     async def post(self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str) -> str:
         """Posts once, also when a worker died on the way; `kind` tells the messages of one thread apart. The ts."""
@@ -317,20 +254,3 @@ class Outbox:
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:
     """Blocks and text as Slack gets them. Callers give plain words: here they become inert, and a block where there is none."""
     return list(blocks) or [fit(rich(line(text)))], escape(cut(text, FALLBACK)).strip() or "–"
-
-
-def _status(refused: SlackApiError) -> int:
-    """The status of the answer; one without Slack's words on what is wrong is a gateway's, not Slack's."""
-    answer = refused.response
-    if not isinstance(answer, AsyncSlackResponse):  # the body could not be read
-        return 502
-    said = isinstance(answer.data, dict) and answer.data.get("error")
-    return answer.status_code if said or answer.status_code == 429 else max(answer.status_code, 502)
-
-
-def _retry_after(refused: SlackApiError) -> float:
-    headers = {key.lower(): value for key, value in dict(refused.response.headers).items()}
-    try:
-        return min(float(headers.get("retry-after", 1)), LONGEST_WAIT)
-    except ValueError:
-        return 1.0

@@ -9,8 +9,9 @@ from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.slack.allowance import HOUR
+from bot.slack.calls import UnsureError
 from bot.slack.intake import moment
-from bot.slack.outbox import Place, UnsureError
+from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, actions, button, line, link, rich
 from bot.slack.render.wording import PHASES
 from bot.slack.room import Job, Room

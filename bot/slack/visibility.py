@@ -8,8 +8,9 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from bot.slack.calls import UnsureError
 from bot.slack.installs import Identity
-from bot.slack.outbox import Outbox, UnsureError
+from bot.slack.outbox import Outbox
 from bot.usecases.desk import Viewer
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.slack import outbox, seen
+from bot.slack import calls, seen
 from bot.store.deliveries import HELD
 from bot.store.store import Store
 from tests.slack.material import CRASH, SECRETS
@@ -55,7 +55,7 @@ async def test_a_post_that_comes_when_the_heir_no_longer_waited_is_taken_back(
 
 
 async def test_a_post_without_an_end_is_looked_for_before_it_is_made_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "POST_SECONDS", 1.0)
+    monkeypatch.setattr(calls, "POST_SECONDS", 1.0)
     world.slack.fault("chat.postMessage", "slow", value=3.0)
     async with world.bot():
         ts = await world.ann.mention(world.channel, CRASH)

@@ -8,10 +8,11 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.pictures import alt_text, bars_of, budget_png
+from bot.slack.calls import UnsureError
 from bot.slack.conversation import diagnose, message_of
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
-from bot.slack.outbox import Place, UnsureError, Upload
+from bot.slack.outbox import Place, Upload
 from bot.slack.render.diagnosis import DONT_KNOW
 from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text

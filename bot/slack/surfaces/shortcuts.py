@@ -5,9 +5,9 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Origin
+from bot.slack.calls import UnsureError
 from bot.slack.conversation import diagnose, incident_of, place_of
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import UnsureError
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.forms import log_form, notice_view
 from bot.slack.room import Job, Room

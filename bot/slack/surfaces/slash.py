@@ -5,8 +5,9 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from bot.slack.calls import UnsureError
 from bot.slack.inbox import Arrival
-from bot.slack.outbox import Place, UnsureError
+from bot.slack.outbox import Place
 from bot.slack.render.forms import sizing_form
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface

@@ -1,0 +1,101 @@
+"""One call to Slack's Web API: waits that Slack asks for are kept, what can be tried again is, and what is unsure is said to be."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackRequestError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.slack.installs import Identity, Installs
+
+TRIES = 5
+MOST_LIMITED = 30  # times that one call is told to wait
+APART = 1.0  # seconds between calls that Slack held back
+LONGEST_WAIT = 300.0  # seconds
+POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than `SETTLES`
+STALE = frozenset({"token_expired", "invalid_auth", "token_revoked", "account_inactive"})
+
+
+class UnsureError(Exception):
+    """A call failed in a way that leaves open whether Slack carried it out. `ended`: Slack answered, so it is not still at it."""
+
+    def __init__(self, said: str, *, ended: bool = False) -> None:
+        super().__init__(said)
+        self.ended = ended
+
+
+class Calls:
+    """Calls of all workspaces; those of one lane wait for its Retry-After."""
+
+    def __init__(self, installs: Installs) -> None:
+        self._installs = installs
+        self._not_before: dict[str, float] = {}
+
+    async def call(
+        self, who: Identity, method: str, *, sure: bool = False, fence: Callable[[], Awaitable[None]] | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        """One Web API call. Waits out 429, retries 5xx and lost connections; SlackApiError when Slack refuses.
+
+        `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been. `fence` is passed right before
+        every try: what it raises keeps the call from being made.
+        """
+        sure = sure or fence is not None
+        lane = f"{who.team}:{method}:{arguments.get('channel', '') if method.startswith('chat.post') else ''}"
+        attempt = limited = 0
+        while attempt < TRIES and limited < MOST_LIMITED:
+            attempt += 1
+            await self._turn(lane)
+            if fence is not None:
+                await fence()
+            try:
+                async with asyncio.timeout(POST_SECONDS if sure else None):
+                    answer = await getattr(self._installs.client(who.token), method.replace(".", "_"))(**arguments)
+            except SlackApiError as refused:
+                status = _status(refused)
+                if status == 429:
+                    self._not_before[lane] = max(self._not_before.get(lane, 0.0), time.monotonic() + _retry_after(refused))
+                    attempt, limited = attempt - 1, limited + 1
+                    continue
+                if refused.response.get("error") in STALE:
+                    self._installs.doubt(who)
+                if status < 500:
+                    raise
+                if sure:
+                    raise UnsureError(f"{method}: {status}", ended=True) from refused
+            except aiohttp.ClientConnectorError:
+                if attempt == TRIES:
+                    raise UnsureError(f"{method}: Slack cannot be reached", ended=True) from None
+            except (aiohttp.ClientError, TimeoutError, SlackRequestError) as lost:
+                if sure or attempt == TRIES:
+                    raise UnsureError(f"{method}: {type(lost).__name__}") from lost
+            else:
+                return dict(answer.data)
+            await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
+        raise UnsureError(f"{method}: still refused after {TRIES} tries")
+
+    async def _turn(self, lane: str) -> None:
+        """Waits as long as Slack asked for; those that wait go one after another, or all but one would be refused again."""
+        wait = self._not_before.get(lane, 0.0) - time.monotonic()
+        if wait > 0:
+            self._not_before[lane] += APART
+            await asyncio.sleep(wait)
+
+
+def _status(refused: SlackApiError) -> int:
+    """The status of the answer; one without Slack's words on what is wrong is a gateway's, not Slack's."""
+    answer = refused.response
+    if not isinstance(answer, AsyncSlackResponse):  # the body could not be read
+        return 502
+    said = isinstance(answer.data, dict) and answer.data.get("error")
+    return answer.status_code if said or answer.status_code == 429 else max(answer.status_code, 502)
+
+
+def _retry_after(refused: SlackApiError) -> float:
+    headers = {key.lower(): value for key, value in dict(refused.response.headers).items()}
+    try:
+        return min(float(headers.get("retry-after", 1)), LONGEST_WAIT)
+    except ValueError:
+        return 1.0
