@@ -75,9 +75,10 @@ def _counted_from(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     if change is None or change.flag != "--gpu-memory-utilization" or change.value is None:
         return
     if evidence.deployment.number("gpu_memory_utilization") is None and not any("utilization" in f.fields for f in evidence.facts):
+        default = "0.90 up to vLLM 0.19 and 0.92 from 0.20" if evidence.engine_version is None else f"that of {evidence.engine_version}"
         yield (
-            f"The fraction in force is not in the paste: {change.value} is counted from the default, 0.90 up to vLLM 0.19 and 0.92 "
-            "from 0.20. If you set another one, go down or up from that by as much."
+            f"The fraction in force is not in the paste: {change.value} is counted from the default, {default}. "
+            "If you set another one, go down or up from that by as much."
         )
 
 

@@ -23,6 +23,8 @@ PHASE_WORDS: Mapping[str, str] = {
     "host_memory": "the machine's own memory, not the card's",
 }
 
+_CONFIG = re.compile(r'"architectures"\s*:\s*\[')
+
 
 def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None) -> str:
     """One sentence that says what failed, where, and how sure."""
@@ -31,6 +33,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
             return "The evidence does not decide which phase failed."
         if any("out of memory" in text.lower() for text in scene.evidence.lines.values()):
             return "Memory is said to have run out, but the error itself is not in this evidence, so no phase can be named."
+        if any(_CONFIG.search(text) for text in scene.evidence.lines.values()):
+            return "This is a model's config.json and no log: `oombot size --config FILE --gpu NAME` says whether the model will start."
         where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
         return f"There is no memory error in {where}, so no phase can be named."
     if phase == "not_oom" and rule == "not-oom.question":

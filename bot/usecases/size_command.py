@@ -31,8 +31,8 @@ def model_name(given: Mapping[str, Any]) -> str | None:
 
 
 def command(asked: Asked) -> str:
-    """`vllm serve MODEL` with every engine argument that the question gave."""
-    parts = ["vllm", "serve", model_name(asked.arguments) or "MODEL"]
+    """`vllm serve MODEL` with every engine argument that the question gave. `serves`: a checkpoint that is to be found first."""
+    parts = ["vllm", "serve", str(asked.arguments.get("serves") or model_name(asked.arguments) or "MODEL")]
     for name in SAID:
         parts += _flag(name, asked.arguments.get(name))
     drafts = {key: value for key, value in told_of_draft(asked.arguments).items() if key not in OURS}

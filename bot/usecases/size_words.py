@@ -204,8 +204,8 @@ def _put_card(reader: _Reader, specs: tuple[GpuSpec, ...], text: str, count: int
         reader.question["gpu"] = name
     elif name not in str(given).split(","):
         reader.question["gpu"] = f"{given},{name}"
-    if count:
-        reader.question.setdefault("cards", count)
+    if count and reader.question.setdefault("cards", count) != count:
+        reader.corrections.append(f"{text!r}: all cards are asked about with one number of them, {reader.question['cards']}")
 
 
 _PAIRS = {

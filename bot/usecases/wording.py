@@ -26,7 +26,7 @@ SAID = {
         "free the trainer's cache",
         "Free the trainer's cached blocks (torch.cuda.empty_cache) before the engine wakes",
     ),
-    "fix-environment": ("mend the environment", "Mend the environment: driver, libraries and card must fit each other"),
+    "fix-environment": ("mend the environment", "Mend what the message names in the environment: driver, libraries, card or disk"),
     "use-other-kernel": ("another kernel", "Use another kernel or backend for this step"),
     "staged-wake-up": ("wake in two steps", "Wake in two steps: the weights first, kv_cache after"),
     "drain-before-sleep": (

@@ -129,11 +129,14 @@ def test_every_argument_answers_to_its_flag_and_its_short_names() -> None:
 
 def test_models_are_found_with_and_without_owner_and_ending() -> None:
     names = load_model_names()
-    found = {
-        names.find(name).id
-        for name in ("Llama-3.3-70B", "llama 3.3 70b", LLAMA, "llama-3.3-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct")
-    }  # type: ignore[union-attr]
+    found = {names.find(name).id for name in ("Llama-3.3-70B", "llama 3.3 70b", LLAMA, "llama-3.3-70b-instruct")}  # type: ignore[union-attr]
     assert found == {LLAMA}
+    for name, model in (
+        ("llama-3.1-70b", "meta-llama/Llama-3.1-70B-Instruct"),
+        ("llama-3-8b", "meta-llama/Meta-Llama-3-8B-Instruct"),
+        ("r1-distill-llama-8b", "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"),
+    ):
+        assert names.find(name).id == model  # type: ignore[union-attr]  # of one shape, and still not each other
     assert names.find("llama-9") is None
 
 
@@ -224,3 +227,8 @@ def test_a_pasted_command_keeps_its_speculative_config_and_its_adapters() -> Non
 def test_a_draft_without_a_number_is_said() -> None:
     _, corrections = read_words(load_sizing(), "llama-3.1-8b on H100 eagle3")
     assert corrections == ("'eagle3' without a number: 3 tokens drafted at once are taken",)
+
+
+def test_cards_in_different_numbers_are_asked_about_with_one_and_it_says_so() -> None:
+    _, corrections = read_words(load_sizing(), "qwen3-32b on 2xH100 or 4xL40S")
+    assert any("4xL40S" in sentence and "one number of them, 2" in sentence for sentence in corrections)
