@@ -19,8 +19,8 @@ PLANTED = ("hf_QWERTYuiopASDFghjklZXCVbnm123456", "abcdef0123456789abcdef0123456
 LOWER = {
     "id": "lower-gpu-memory-utilization", "flag": "--gpu-memory-utilization", "direction": "lower", "value": "0.85",
     "because": "Graph capture needs memory outside the budget, and rank 3 had 12.50 MiB left there.",
-    "frees_bytes": 5_368_709_120, "costs": "A smaller KV cache: fewer requests at once.",
-    "disproved_by": "The same allocation fails at the same frame with 5 GiB more free.",
+    "frees_bytes": 4_254_701_978, "costs": "A smaller KV cache: fewer requests at once.",
+    "disproved_by": "The same allocation fails at the same frame with 4 GiB more free.",
     "keep_fixed": ["model revision", "engine image", "GPU topology", "workload"],
     "command": "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --gpu-memory-utilization 0.85",
 }  # fmt: skip
@@ -68,7 +68,7 @@ def certain(text: str = CRASH) -> dict[str, Any]:
         "deployment": {"model": "Qwen/Qwen3-32B", "gpu": "H100-80GB", "gpu_count": 4, "tensor_parallel_size": 4, "pipeline_parallel_size": 1, "tried": {}, "host": {}},
         "recommendation": dict(LOWER), "alternatives": [dict(SMALLER)],
         "avoid": [{"flag": "--max-model-len", "direction": "lower", "because": "the pool is already allocated and does not shrink with it."}],
-        "questions": [], "proof": [{"source": 1, "line": line - 1 or 1, "rule": "graph-capture.inside-capture-model", "text": "in capture_model"}],
+        "questions": [], "proof": [{"source": 1, "line": line - 1 or 1, "rule": "frame.warm-up.inside", "text": "in capture_model"}],
         "redactions": 0, "rulebook": "sha256:0", "summary": "Rank 3 of 4 ran out of memory while CUDA graphs were captured.", "similar": [], "also_failed": [], "notes": [],
     }  # fmt: skip
 
