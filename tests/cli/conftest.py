@@ -20,6 +20,12 @@ $ vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --gpu-memory-utilization 0.
 """
 
 
+@pytest.fixture(autouse=True)
+def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that run side by side are given 80 columns; what is tested here is written for a terminal that says nothing."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A capture failure of rank 1 in a file."""
