@@ -23,7 +23,7 @@ $ vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --gpu-memory-utilization 0.
 @pytest.fixture(autouse=True)
 def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests that run side by side are given 80 columns; what is tested here is written for a terminal that says nothing."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture
