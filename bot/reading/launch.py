@@ -37,7 +37,7 @@ def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str,
             words = _dumped(line.text.partition(_GIVEN)[2])
         elif line.level is None or "--" in line.text:
             start = next((pair for pair in starts if pair[0] in line.text), None)
-            words = None if start is None else _typed(_whole(lines, place), *start)
+            words = None if start is None else _after(_whole(lines, place), *start)
         if words:
             found.append(Known(tuple(words), "log", line.source, line.number))
     return tuple(found)
@@ -54,7 +54,7 @@ def _whole(lines: Sequence[LogLine], place: int) -> str:
     return text
 
 
-def _typed(text: str, start: str, launch: Launch) -> list[str] | None:
+def _after(text: str, start: str, launch: Launch) -> list[str] | None:
     """The words behind `start`, up to what is no argument any more; None where this is a sentence about the command."""
     rest = text.partition(start)[2]
     rest = rest[re.match(r"[\w.:@-]*", rest).end() :] if "/" in start and not start.endswith(".py") else rest  # type: ignore[union-attr]  # an image's tag
