@@ -135,4 +135,4 @@ def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     worked = what_worked(similar)
     yield f"\n{bold('Like it')}" + (f": {worked}" if worked else "")
-    yield table([[one["id"], str(one.get("at") or "")[:10], one.get("outcome") or "open", in_few_words(one)] for one in similar])
+    yield table([[one["id"], str(one.get("at") or "")[:10], one.get("outcome") or "no outcome yet", in_few_words(one)] for one in similar])

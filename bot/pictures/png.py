@@ -5,7 +5,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from bot.pictures.bars import Bar
-from bot.pictures.layout import COLOURS, WIDTH, Mark, Rectangle, Rule, Text, Theme, picture
+from bot.pictures.layout import picture
+from bot.pictures.marks import COLOURS, Mark, Rectangle, Rule, Text, Theme
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -20,7 +21,7 @@ def budget_png(bars: Sequence[Bar], theme: Theme = "light") -> bytes:
     from PIL import Image, ImageDraw
 
     drawn = picture(bars)
-    image = Image.new("RGB", (WIDTH * _SCALE, drawn.height * _SCALE), COLOURS[theme]["ground"])
+    image = Image.new("RGB", (drawn.width * _SCALE, drawn.height * _SCALE), COLOURS[theme]["ground"])
     pen = ImageDraw.Draw(image)
     for mark in drawn.marks:
         _draw(pen, mark, COLOURS[theme][mark.colour])

@@ -5,24 +5,26 @@ from html import escape
 from zlib import crc32
 
 from bot.pictures.bars import Bar
-from bot.pictures.layout import COLOURS, WIDTH, Mark, Rectangle, Rule, Text, Theme, picture
+from bot.pictures.layout import picture
+from bot.pictures.marks import COLOURS, WIDE, Mark, Rectangle, Rule, Sheet, Text, Theme
 from bot.pictures.words import alt_text
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _LETTER, _BOLD = 0.58, 0.64  # average width of a letter against its size; a text longer than its room is squeezed into it
 
 
-def budget_svg(bars: Sequence[Bar], theme: Theme = "light") -> str:
+def budget_svg(bars: Sequence[Bar], theme: Theme = "light", sheet: Sheet = WIDE) -> str:
     """One bar per rank, in bytes and percent, in the colours of `theme`."""
-    drawn = picture(bars)
+    drawn = picture(bars, sheet)
     colours = COLOURS[theme]
     name = f"budget-{crc32(alt_text(bars).encode()):08x}"  # two pictures may stand on one page
     marks = "".join(_mark(mark, colours.__getitem__) for mark in drawn.marks)
+    size = f'width="{drawn.width}" height="{drawn.height}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {drawn.height}" width="{WIDTH}" height="{drawn.height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawn.width} {drawn.height}" {size} role="img" '
         f'aria-labelledby="{name}-title {name}-desc" font-family="{_FONT}"><title id="{name}-title">Memory budget per rank</title>'
         f'<desc id="{name}-desc">{escape(alt_text(bars))}</desc>'
-        f'<rect width="{WIDTH}" height="{drawn.height}" rx="8" fill="{colours["ground"]}"/>{marks}</svg>'
+        f'<rect {size} rx="8" fill="{colours["ground"]}"/>{marks}</svg>'
     )
 
 

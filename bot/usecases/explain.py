@@ -40,8 +40,16 @@ _NAMES = {
 }
 
 
+class NoTopicError(Unusable):
+    """Nothing here answers what was asked. `document` lists what can be explained."""
+
+    def __init__(self, asked: str, topics: Sequence[Topic]) -> None:
+        super().__init__(f"There is no topic {asked!r}. Topics: {', '.join(topic.id for topic in topics)}.")
+        self.document = listed(topics).document
+
+
 async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | None = None) -> Reply:
-    """A topic by its id or in the asker's own words. Unusable lists the topics when none fits."""
+    """A topic by its id or in the asker's own words. NoTopicError when none fits."""
     topics = desk.rulebook().topics
     chosen = find_topic(topics, topic)
     numbers: list[dict[str, str]] = []
@@ -87,7 +95,7 @@ def find_topic(topics: Sequence[Topic], words: str) -> Topic:
     best, chosen = max(weighed, key=lambda pair: pair[0], default=(0.0, None))
     if chosen is not None and best >= ENOUGH:
         return chosen
-    raise Unusable(f"There is no topic {words!r}. Topics: {', '.join(by_id)}.")
+    raise NoTopicError(words, topics)
 
 
 def _stems(text: str) -> set[str]:

@@ -1,19 +1,21 @@
-"""The budget picture in a page: both colour schemes as images that need no address, and the same in words."""
+"""The budget picture in a page: both colour schemes, wide and for a phone, as images that need no address; and the same in words."""
 
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.pictures import alt_text, bars_of, budget_svg
+from bot.pictures import NARROW, WIDE, alt_text, bars_of, budget_svg
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """`light` and `dark` are data addresses: a diagnosis that is not kept has no address of its own."""
+    """Data addresses: a diagnosis that is not kept has no address of its own."""
 
     light: str
     dark: str
+    narrow_light: str
+    narrow_dark: str
     alt: str
 
 
@@ -22,7 +24,13 @@ def drawing(document: Mapping[str, Any]) -> Drawing | None:
     bars = bars_of(document)
     if not bars:
         return None
-    return Drawing(_address(budget_svg(bars, "light")), _address(budget_svg(bars, "dark")), alt_text(bars))
+    return Drawing(
+        light=_address(budget_svg(bars, "light", WIDE)),
+        dark=_address(budget_svg(bars, "dark", WIDE)),
+        narrow_light=_address(budget_svg(bars, "light", NARROW)),
+        narrow_dark=_address(budget_svg(bars, "dark", NARROW)),
+        alt=alt_text(bars),
+    )
 
 
 def _address(svg: str) -> str:

@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from bot.usecases.explain import NoTopicError
 from bot.usecases.reply import Unusable
 from bot.web.access import viewer_of
 from bot.web.door import door_of
@@ -18,6 +19,8 @@ async def explain(request: web.Request) -> web.Response:
     incident = request.query.get("incident") or None
     try:
         reply = await door.asks.explain(door.desk, viewer_of(request), topic, incident)
+    except NoTopicError as unknown:
+        return page(request, "explain.html", status=404, told=unknown.document, incident=incident, asked=topic)
     except Unusable as unknown:
         raise Fault(404, "That cannot be explained", str(unknown)) from unknown
-    return page(request, "explain.html", told=reply.document, incident=incident)
+    return page(request, "explain.html", told=reply.document, incident=incident, asked="")

@@ -110,7 +110,7 @@ async def settle(request: web.Request) -> web.Response:
     if result not in RESULTS:
         raise Fault(400, "That is no outcome", f"An outcome is one of {', '.join(RESULTS)}. Go back and press one of the buttons.")
     reply = await door.asks.settle(door.desk, viewer_of(request), name, result, form.fields.get("note", "").strip() or None)
-    return go(request, f"/d/{name}#change", reply.document["says"], list(reply.document.get("checklist") or []))
+    return go(request, f"/d/{name}", reply.document["says"], list(reply.document.get("checklist") or []))
 
 
 async def undo(request: web.Request) -> web.Response:
@@ -118,7 +118,7 @@ async def undo(request: web.Request) -> web.Response:
     await _fields(request)
     door, name = door_of(request), (await incident_of(request))["id"]
     reply = await door.asks.undo(door.desk, viewer_of(request), name)
-    return go(request, f"/d/{name}#change", reply.document["says"])
+    return go(request, f"/d/{name}", reply.document["says"])
 
 
 async def forget(request: web.Request) -> web.Response:

@@ -162,13 +162,15 @@ async def test_an_empty_paste_is_told_before_it_is_sent(tab: Tab, site: str, she
     assert not shelf.calls("diagnose")
 
 
-async def test_an_outcome_is_one_click_and_leads_back_to_the_change(tab: Tab, site: str, shelf: Shelf) -> None:
+async def test_an_outcome_is_one_click_and_leads_to_its_confirmation(tab: Tab, site: str, shelf: Shelf) -> None:
+    await tab.look(1280, "light")
     await tab.open(site + "/d/D-0187")
     tab.expect_page()
     await tab.run("document.querySelector('button.fixed').click()")
     await tab.arrives()
     assert shelf.calls("settle")[-1][0][2:] == ("D-0187", "fixed", None)
     assert "Run for an hour." in await tab.run("document.querySelector('.said').textContent")
+    assert await tab.run("scrollY === 0 && document.querySelector('.said').getBoundingClientRect().bottom < innerHeight")
     await tab.open(site + "/d/D-0187")
     assert await tab.run("document.querySelector('.said')") is None
 
@@ -188,6 +190,26 @@ async def test_the_log_beside_the_verdict_opens_at_the_first_error(tab: Tab, sit
         "(() => { const box = document.querySelector('.evidence').getBoundingClientRect(), line = document.querySelector('.log .first').getBoundingClientRect(); return line.top >= box.top && line.top < box.bottom; })()"
     )
     assert seen is True
+    names = "['.evidence h2', '.evidence h3'].map(name => document.querySelector(name).getBoundingClientRect())"
+    hidden = f"(() => {{ const box = document.querySelector('.evidence').getBoundingClientRect(); return {names}.filter(one => one.top < box.top - 1 || one.bottom > box.bottom).length; }})()"
+    assert await tab.run(hidden) == 0, "what the log is stands above it, wherever it is scrolled to"
+
+
+@pytest.mark.parametrize("path", ["/d/D-0187", "/size?example=worked"])
+async def test_a_phone_gets_a_budget_picture_that_it_shows_whole(tab: Tab, site: str, path: str) -> None:
+    shown = "(() => { const image = document.querySelector('.picture img'), box = image.getBoundingClientRect(); return [image.naturalWidth, box.width <= innerWidth, image.closest('.scroll') === null]; })()"
+    for width, natural in ((390, 360), (1280, 900)):
+        await tab.look(width, "light")
+        await tab.open(site + path)
+        assert await tab.run(shown) == [natural, True, True], (path, width)
+
+
+@pytest.mark.parametrize("width", [1280, 700, 390])
+async def test_no_flag_is_broken_over_two_lines_by_the_review(tab: Tab, site: str, width: int) -> None:
+    await tab.look(width, "light")
+    await tab.open(site + "/stats")
+    broken = "[...document.querySelectorAll('.tried tbody th')].filter(e => { const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length > 1; }).map(e => e.textContent)"
+    assert await tab.run(broken) == []
 
 
 async def test_the_sizing_answer_follows_the_form(tab: Tab, site: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.pictures import Bar, Part, alt_text, bars_of, budget_png, budget_svg
-from bot.pictures.layout import COLOURS
+from bot.pictures import NARROW, Bar, Part, alt_text, bars_of, budget_png, budget_svg
+from bot.pictures.layout import LETTER, picture
+from bot.pictures.marks import COLOURS, Rectangle, Text
 
 GB = 10**9
 GIB = 2**30
@@ -106,6 +107,18 @@ def test_the_svg_is_well_formed_named_and_described(theme: Any) -> None:
     assert root.find(f"{ns}script") is None
     widths = [float(rect.attrib["width"]) for rect in root.iter(f"{ns}rect") if rect.attrib["height"] == "34"]
     assert widths[0] == pytest.approx(3 * widths[1], abs=0.2)
+
+
+def test_on_a_phone_everything_stands_within_the_sheet_and_says_the_same() -> None:
+    spread = {**article(kv_pool_bytes=46_100_000_000), "range": {"kv_pool_bytes": [40 * GB, 50 * GB]}}
+    drawn = picture(bars_of(spread), NARROW)
+    texts = [mark for mark in drawn.marks if isinstance(mark, Text)]
+    assert all(mark.x + mark.width <= 360 - 11 for mark in drawn.marks if isinstance(mark, Rectangle))
+    assert all(mark.x + len(mark.text) * LETTER * mark.size / 13 <= 360 for mark in texts if not mark.middle)
+    captions = [mark for mark in texts if mark.size == 12 and "GiB (" in mark.text]
+    assert len({mark.y for mark in captions}) == len(captions) > 1
+    assert " · ".join(mark.text for mark in captions) in alt_text(bars_of(spread)).replace(", ", " · ")
+    assert max(mark.y for mark in texts) < drawn.height
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

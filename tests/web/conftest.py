@@ -10,9 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from bot.rulebook.files import Topic
 from bot.settings import Settings
 from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
+from bot.usecases.explain import NoTopicError
 from bot.usecases.reply import Reply, Unusable
 from bot.web.app import build_app
 from tests.web import documents
@@ -58,7 +60,7 @@ class Shelf:
 
     def _explain(self, desk: Desk, viewer: Any, topic: str, incident: str | None = None) -> dict[str, Any]:
         if topic == "soup":
-            raise Unusable("There is no topic soup. Topics: budget, graph-capture.")
+            raise NoTopicError(topic, [Topic("budget", "The budget", ["…"]), Topic("graph-capture", "Graphs", ["…"])])
         return documents.explanation(topic=topic)
 
     def _show(self, desk: Desk, viewer: Any, name: str) -> dict[str, Any]:

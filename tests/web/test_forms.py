@@ -207,6 +207,7 @@ async def test_what_could_not_be_kept_is_shown_all_the_same(serve: Serve, shelf:
 async def test_an_outcome_is_settled_and_its_checklist_is_shown_once(browser: Browser, shelf: Shelf) -> None:
     token = await browser.token("/d/D-0187")
     async with browser.post("/d/D-0187/outcome", data={"token": token, "result": "fixed", "note": " held for an hour "}) as answer:
+        assert answer.url.fragment == "", "the confirmation stands at the top"
         text = await answer.text()
     (args, _) = shelf.calls("settle")[-1]
     assert args[2:] == ("D-0187", "fixed", "held for an hour")

@@ -181,8 +181,11 @@ async def test_every_answer_carries_the_policy_and_no_page_needs_more_than_it(br
             assert not re.search(r"<style|\sstyle=|<script>|\son\w+=|https?://(?!www\.w3\.org)[^\"'<\s]*\.(?:css|js|woff2?)", text)
 
 
-async def test_an_unknown_topic_names_the_topics(browser: Browser) -> None:
-    assert "Topics: budget, graph-capture" in await browser.text("/explain/soup", status=404)
+async def test_an_unknown_topic_leads_to_the_topics(browser: Browser) -> None:
+    text = await browser.text("/explain/soup?incident=D-0187", status=404)
+    assert "Nothing here answers “soup”." in text
+    assert 'value="soup"' in text, "it can be said in other words"
+    assert 'href="/explain/graph-capture?incident=D-0187"' in text
 
 
 async def test_a_topic_is_explained_with_the_numbers_of_an_incident(browser: Browser, shelf: Shelf) -> None:
