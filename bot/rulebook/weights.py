@@ -119,10 +119,19 @@ def load_weights(folder: Path) -> WeightRules:
         if name == GENERAL or "weights" not in file:
             continue
         traits = file.get("traits", {})
-        one = WeightFamily(str(file.get("family", name)), file["weights"], bool(traits.get("language")), traits.get("silent", {}))
+        table = _with_head_size(file)
+        one = WeightFamily(str(file.get("family", name)), table, bool(traits.get("language")), traits.get("silent", {}))
         by_architecture |= dict.fromkeys(file.get("architectures", ()), one)
         by_type |= dict.fromkeys(file.get("model_types", ()), one)
     return WeightRules(files.get(GENERAL, {}).get("weights", {}), by_architecture, by_type)
+
+
+def _with_head_size(file: Mapping[str, Any]) -> Mapping[str, Any]:
+    """[weights] with the head's size where config.json is silent, as [fields] has it for the cache."""
+    said = file.get("fields", {}).get("head_dim")
+    if not isinstance(said, Mapping) or said.get("key") != ["head_dim"] or "default" not in said:
+        return dict(file["weights"])
+    return {**file["weights"], "defaults": {"head_dim": said["default"], **file["weights"].get("defaults", {})}}
 
 
 def check(weights: Mapping[str, Any]) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """Layer patterns as config files write them: a closed set of readers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.shape import Cache, Heads
@@ -9,6 +9,19 @@ from bot.rulebook.models import Family, LayerRule
 
 MOST_LAYERS = 10_000
 """More than any model has; a larger number is a slip, and a list of as many layers would fill the memory."""
+
+
+FORMER: Mapping[str, Sequence[str]] = {
+    "linear_attention": ("mamba",),
+    "full_attention": ("attention",),
+    "indexed_attention": ("deepseek_sparse_attention", "qwen_sparse_attention"),
+}
+"""What a kind of layer was called in files written before transformers renamed it (configuration_utils.py remap_legacy_layer_types)."""
+
+
+def by_name(names: Mapping[str, str], item: str) -> str | None:
+    """What a family's map makes of a layer, whether the file has its present name or its former one; None where neither is there."""
+    return next((names[name] for name in (item, *FORMER.get(item, ())) if name in names), None)
 
 
 def layer_rule(config: Config, family: Family) -> LayerRule:
@@ -79,7 +92,7 @@ def _letters(rule: LayerRule, config: Config) -> list[str]:
 
 
 def _mapped(rule: LayerRule, item: str, config: Config) -> str:
-    kind = rule.map.get(item) or rule.map.get("else")
+    kind = by_name(rule.map, item) or rule.map.get("else")
     if kind is None:
         key = rule.list or rule.letters
         raise Missing(f"config.json of {config.architecture} has a layer {item!r} in {key} that rules/models does not know")

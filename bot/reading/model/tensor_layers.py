@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.reading.model.layers import by_name
 from bot.reading.model.tensor_fields import Fields
 
 
@@ -11,7 +12,7 @@ def pattern(f: Fields, reader: Mapping[str, Any], layers: int) -> list[str] | No
     names: Mapping[str, str] = reader.get("map", {})
     listed = f.raw(reader.get("list", ""))
     if isinstance(listed, list):
-        return [names.get(str(word), reader.get("other", "attention")) for word in listed][:layers]
+        return [by_name(names, str(word)) or reader.get("other", "attention") for word in listed][:layers]
     letters = f.raw(reader.get("letters", ""))
     if isinstance(letters, str):
         return [names.get(letter, "none") for letter in letters][:layers]

@@ -35,4 +35,4 @@ def _attention(f: Fields) -> tuple[int, Part]:
     """(its input: stream and embedding side by side, all its heads)."""
     heads = f.find("heads")
     wide = int(f.raw("attention_hidden_size", 0)) or 2 * f.find("hidden")
-    return wide, Part(heads, f.find("head_dim", wide // heads))
+    return wide, Part(heads, int(f.raw("attention_head_dim", 0)) or wide // heads)

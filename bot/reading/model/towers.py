@@ -7,7 +7,8 @@ from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.model.towers_audio import qwen_audio, whisper_encoder
-from bot.reading.model.towers_other import gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
+from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
+from bot.reading.model.towers_other import blip2_queries, gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
 from bot.reading.model.towers_pictures import (
     clip_vision,
     cohere_projector,
@@ -20,6 +21,7 @@ from bot.reading.model.towers_pictures import (
     siglip_head,
 )
 from bot.reading.model.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
+from bot.reading.model.towers_shuffled import idefics3_vision, nvlm_vision, ovis_vision, radio_vision, radio_whole
 
 
 def siglip(f: Fields) -> Modules:
@@ -159,6 +161,16 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "siglip-head": siglip_head,
     "sam-and-clip": sam_and_clip,
     "sam-and-qwen2": sam_and_qwen2,
+    "blip2-queries": blip2_queries,
+    "granite-audio": granite_audio,
+    "idefics3-vision": idefics3_vision,
+    "nvlm-vision": nvlm_vision,
+    "ovis-vision": ovis_vision,
+    "parakeet": parakeet,
+    "phi4-audio": phi4_audio,
+    "phi4-vision": phi4_vision,
+    "radio": radio_vision,
+    "radio-whole": radio_whole,
 }
 """The closed set of towers that a family's `towers` may name."""
 
