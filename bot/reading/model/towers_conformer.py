@@ -1,8 +1,9 @@
 """Conformers: audio encoders of convolution and attention by turns, whole on each rank but where said, as tensors."""
 
+from bot.domain.tensors import Part
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
-from bot.reading.model.tower_parts import Modules, Part, Sizes, back, full, patches, wide
+from bot.reading.model.tower_parts import Modules, Sizes, back, full, patches, wide
 from bot.reading.model.towers_other import query_former
 
 
@@ -32,7 +33,8 @@ def phi4_vision(f: Fields) -> Modules:
     one: Modules = [
         wide(hidden, head, head, head), back(head, hidden), wide(hidden, Part(inner)), back(Part(inner), hidden), vector(4 * hidden),
     ]  # fmt: skip
-    return [patches(3 * patch * patch, hidden), vector((448 // patch) ** 2 * hidden + 2 * hidden), *one * depth, full(hidden, text), full(text, text)]
+    places = vector((448 // patch) ** 2 * hidden + 2 * hidden)
+    return [patches(3 * patch * patch, hidden), places, *one * depth, full(hidden, text), full(text, text)]
 
 
 def granite_audio(f: Fields) -> Modules:
@@ -57,7 +59,7 @@ def granite_audio(f: Fields) -> Modules:
 
 
 def parakeet(f: Fields) -> Modules:
-    """Parakeet and its projector in NVIDIA's models that hear; nothing where the file has no sound_config. Source: vLLM models/parakeet.py."""
+    """Parakeet and its projector, in NVIDIA's models that hear; nothing without a sound_config. Source: vLLM models/parakeet.py."""
     if not f.config.get("sound_config"):
         return []
     s = Sizes(f, "sound_config")

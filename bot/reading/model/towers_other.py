@@ -40,16 +40,18 @@ def query_former(f: Fields, key: str, queries: int, seen: int) -> Modules:
     Whole on each rank. Source: vLLM models/blip2.py Blip2QFormerModel.
     """
     q = Sizes(f, key)
-    hidden, inner, depth = int(q("hidden_size", default=768)), int(q("intermediate_size", default=3072)), int(q("num_hidden_layers", default=12))
+    hidden, inner = int(q("hidden_size", default=768)), int(q("intermediate_size", default=3072))
+    depth = plausible_layers(int(q("num_hidden_layers", default=12)), "layers in its query former")
     own: Modules = [*[full(hidden, hidden)] * 4, full(hidden, inner), full(inner, hidden), vector(4 * hidden)]
     reading: Modules = [*[full(hidden, hidden)] * 2, *[full(seen, hidden)] * 2, vector(2 * hidden)]
-    crossed = -(-plausible_layers(depth, "layers in its query former") // int(q("cross_attention_frequency", default=2)))
+    crossed = -(-depth // int(q("cross_attention_frequency", default=2)))
     return [vector(queries * hidden + 2 * hidden), *own * depth, *reading * crossed, full(hidden, f.find("hidden"))]
 
 
 def blip2_queries(f: Fields) -> Modules:
     """BLIP-2's 32 queries over its tower."""
-    return query_former(f, "qformer_config", int(f.config.get("num_query_tokens", 32)), int(Sizes(f, "vision_config")("hidden_size", default=1408)))
+    seen = int(Sizes(f, "vision_config")("hidden_size", default=1408))
+    return query_former(f, "qformer_config", int(f.config.get("num_query_tokens", 32)), seen)
 
 
 def text_encoder(f: Fields) -> Modules:

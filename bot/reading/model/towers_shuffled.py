@@ -85,7 +85,7 @@ def ovis_vision(f: Fields) -> Modules:
     kept, stride = entries - (4 if "vit_config" in f.config else 5), int(told.get("hidden_stride", 2))
     old = str(v.get("model_type", "")).startswith("aimv2")
     inner, depth, heads = (int(v[key]) for key in ("intermediate_size", "num_hidden_layers", "num_attention_heads"))
-    positions = 0 if not old and v.get("preserve_original_pe") is False else int(v.get("num_patches", 0)) or (int(v["image_size"]) // patch) ** 2
+    positions = int(v.get("num_patches", 0)) or (int(v["image_size"]) // patch) ** 2
     return [
         patches(3 * patch * patch, hidden),
         vector((positions + 2) * hidden),

@@ -151,6 +151,16 @@ def test_letters_name_state_attention_and_feed_forward() -> None:
     assert shape.state_dtype == "float32"
 
 
+def test_a_layer_may_have_the_name_that_transformers_gave_it_later() -> None:
+    state = {
+        "mamba_n_heads": 48, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_expand": 2,
+    }  # fmt: skip
+    former = read("GraniteMoeHybridForCausalLM", **DENSE, **state, layer_types=["mamba", "mamba", "mamba", "attention"])
+    present = read("GraniteMoeHybridForCausalLM", **DENSE, **state, layer_types=["linear_attention"] * 3 + ["full_attention"])
+    assert [type(layer[0]) for layer in present.layers] == [Mamba2, Mamba2, Mamba2, Heads]
+    assert present.layers == former.layers
+
+
 def test_listed_indices_name_attention_and_the_first_layer_may_be_1() -> None:
     bamba = read("BambaForCausalLM", **DENSE, attn_layer_indices=[2], mamba_expand=2, mamba_n_heads=128, mamba_d_state=128)
     assert [len(layer) and type(layer[0]).__name__ for layer in bamba.layers] == ["Mamba2", "Mamba2", "Heads", "Mamba2"]
