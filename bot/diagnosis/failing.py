@@ -93,11 +93,16 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
         return 3
     if "nccl" in fact.kinds or fact.id in ("host.exit-9", "torch.allocator-warning"):
         return 2
-    if fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text):
+    if _in_words(fact):
         return 1
     if "memory-error" in fact.kinds and _HEADING.match(fact.text):
         return 1
     return 0
+
+
+def _in_words(fact: Fact) -> bool:
+    """Does the error stand in a title or a sentence, not where a program raises it?"""
+    return fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text)
 
 
 def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
@@ -120,7 +125,8 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
     repeated = fact is not None and any(
         f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts
     )
-    said_apart = fact is not None and ("nccl" in fact.kinds or bool(_HEADING.match(fact.text)))  # by a C library, or in a title
+    # by a C library, in a title, or in people's words
+    said_apart = fact is not None and ("nccl" in fact.kinds or bool(_HEADING.match(fact.text)) or _in_words(fact))
     unsigned = fact is not None and said_apart and fact.speaker.role == "unknown"
     if fact is not None and not (repeated and fact.speaker.role != "worker") and not unsigned:
         return fact.speaker
