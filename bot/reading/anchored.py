@@ -36,8 +36,9 @@ class FactFinder:
                 anchors.setdefault(anchor, []).append(rule)
         self._rules = list(anchors.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
-        self._breaks = _breaks(list(anchors))
+        self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
         self._anchored = lru_cache(maxsize=256)(self._anchored_in)
+        self._goes_on = lru_cache(maxsize=4096)(self._going_on)
 
     @cached_property
     def prose(self) -> Prose:
@@ -60,28 +61,26 @@ class FactFinder:
         """The rules whose anchor is broken over two lines, with and without a space at the break."""
         right = right.lstrip()
         begins = {right[:2], right[:1], ""}
-        for joint, breaks in self._breaks:
+        for joint in ("", " "):
             left = left.rstrip() if joint else left
-            if begins.isdisjoint(breaks.get(left[-1:], ())) and begins.isdisjoint(breaks.get(left[-2:], ())):
+            if begins.isdisjoint(self._goes_on(left[-2:], joint)):
                 continue
             head = left[-_BOUNDARY:]
             for anchor, start, end in self._automaton.find_matches_as_indexes(head + joint + right[:_BOUNDARY], overlapping=True):
                 if start < len(head) < end:
                     yield from self._rules[anchor]
 
-
-def _breaks(anchors: Sequence[str]) -> Sequence[tuple[str, Mapping[str, set[str]]]]:
-    """What a break leaves of anchors, without and with a space in its place: for the last one or two letters before it, the first
-    one or two after it.
-    """
-    tight: dict[str, set[str]] = {}
-    loose: dict[str, set[str]] = {}
-    for anchor in anchors:
-        for at in range(1, len(anchor)):
-            tight.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at : at + 2])
-            if anchor[at] == " ":
-                loose.setdefault(anchor[max(0, at - 2) : at], set()).add(anchor[at + 1 : at + 3])
-    return (("", tight), (" ", loose))
+    def _going_on(self, end: str, joint: str) -> frozenset[str]:
+        """The first one or two letters that an anchor goes on with behind a break, where a line ends in these last two."""
+        found = set()
+        for begin in {f"\n{end[-1:]}{joint}", f"{end}{joint}"} if end else ():
+            at = self._texts.find(begin)
+            while at >= 0:
+                stop = at + len(begin)
+                if joint or self._texts[stop] != "\n":
+                    found.add(self._texts[stop : stop + 2].partition("\n")[0])
+                at = self._texts.find(begin, at + 1)
+        return frozenset(found)
 
 
 @lru_cache(maxsize=8)

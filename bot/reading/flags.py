@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -25,6 +25,17 @@ _TRUTH = {*_FALSE, "true", "yes", "0", "1"}
 _GROUPED = r"(?:(?:compilation[-_]config|cc|speculative[-_]config|kv[-_]cache[-_]config|O)\.)?"
 _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "num_speculative_tokens"})
 """What is read inside a JSON value; other keys there belong to a draft model or a connector."""
+_FLAG = rf"--?(?:no-)?(?:vllm[_.-])?{_GROUPED}[A-Za-z][\w-]*"
+_KEY = r"(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.)|(?<=rollout\.))['\"]?(?P<key>[A-Za-z][\w-]*)(?=['\"`]{0,2}[ \t]{0,40}[=:|])"
+_NAMED = re.compile(rf"(?<![\w-])(?P<flag>{_FLAG})|{_KEY}")
+"""What may be an argument's name; which of them are is looked up: a pattern of all names would take 20 ms to compile."""
+# a flag may stand before a space or, in a list, before a comma; a key needs = or :
+_OF_FLAG = re.compile(
+    rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set )?(?:to|at)[ \t]+(?=\d))?)"
+    rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
+)
+_BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^vllm[_.]")
+_OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE}")
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
 _IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from)?[ ]{0,4}`?"
@@ -52,6 +63,16 @@ class Found(NamedTuple):
     trust: int
 
 
+class _Given(NamedTuple):
+    """An argument as it is written: its value, that value's text, whether a flag gives it, and where it ends."""
+
+    rule: ArgumentRule
+    value: Setting | None
+    text: str | None
+    flagged: bool
+    end: int
+
+
 class ArgumentReader:
     """Finds the arguments that rules/engine-args.toml knows, by flag, key or environment variable."""
 
@@ -67,20 +88,6 @@ class ArgumentReader:
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
         self._spellings = spellings
         self._anchors = ahocorasick_rs.AhoCorasick(sorted(_anchors(spellings)))
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        """Compiled once a text holds an anchor: that takes 20 ms."""
-        names = sorted({re.escape(n).replace("_", "[-_]") for n in self._spellings}, key=len, reverse=True)
-        alternatives = "|".join(names) or "(?!)"
-        # a flag may stand before a space or, in a list, before a comma; a key needs = or :
-        return re.compile(
-            rf"(?:(?<![\w-])(?P<flag>--?(?:no-)?(?:vllm[_.-])?{_GROUPED}(?:{alternatives}))(?![\w-])"
-            rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set )?(?:to|at)[ \t]+(?=\d))?)"
-            rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
-            rf"|(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.)|(?<=rollout\.))['\"]?(?P<key>{alternatives})['\"]?`?"
-            rf"{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE.replace('value', 'keyed')})"
-        )
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
@@ -98,43 +105,50 @@ class ArgumentReader:
                 yield from ((line, found) for found in self._said(text))
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
-        at = 0
-        while (match := self._pattern.search(text, at)) is not None:
-            at = max(match.end(), match.start() + 1)
-            if match["flag"]:
-                rule, found = self._flag(match["flag"], match["value"])
-                if rule is not None and rule.kind == "bool" and match["value"] and match["value"].strip("'\"").lower() not in _TRUTH:
-                    at = match.end("flag")  # what follows is no value of it
-                given, trusted = match["value"], FLAG
-            else:
-                key = _plain(match["key"])
-                rule = self._by_key.get(key) or self._by_name[key]
-                found, given, trusted = _typed(rule, match["keyed"]), match["keyed"], trust
-            if rule is None:
-                continue
-            if found is not None:
-                yield Found(rule, found, trusted)
-            if given and "{" in given[:2]:
-                yield from self._inside(given, trusted)
-            if prose and found is not None and rule.kind in ("int", "float"):
-                yield from self._more(rule, text, match.end(), trusted)
+        for given in self._given(text):
+            rule, trusted = given.rule, FLAG if given.flagged else trust
+            if given.value is not None:
+                yield Found(rule, given.value, trusted)
+            if given.text and "{" in given.text[:2]:
+                yield from self._inside(given.text, trusted)
+            if prose and given.value is not None and rule.kind in ("int", "float"):
+                yield from self._more(rule, text, given.end, trusted)
 
-    def _flag(self, flag: str, text: str | None) -> tuple[ArgumentRule | None, Setting | None]:
-        name = _plain(re.sub(rf"^--?{_GROUPED}", "", flag))
-        negated = name.startswith("no_") and name not in self._by_name
+    def _given(self, text: str) -> Iterator[_Given]:
+        """Every argument that stands in a text."""
+        at = 0
+        while (name := _NAMED.search(text, at)) is not None:
+            at = name.end()
+            flag, key = name["flag"], name["key"]
+            rule, negated = self._flag(flag) if flag else (self._key(key), False)
+            match = None if rule is None else (_OF_FLAG if flag else _OF_KEY).match(text, at)
+            if rule is None or match is None:
+                continue
+            given: str | None = match["value"]
+            if flag and rule.kind == "bool":
+                said = (given or "").strip("'\"").lower()
+                at = match.end() if said in _TRUTH else at  # else what follows is no value of it
+                yield _Given(rule, negated if said in _FALSE else not negated, None, True, at)
+            else:
+                at = match.end()
+                yield _Given(rule, None if given is None else _typed(rule, given), given, bool(flag), at)
+
+    def _key(self, key: str) -> ArgumentRule | None:
+        name = _plain(key)
+        return self._by_key.get(name) or self._by_name.get(name) if key.replace("-", "_") in self._spellings else None
+
+    def _flag(self, flag: str) -> tuple[ArgumentRule | None, bool]:
+        """The argument of a flag, and whether the flag says no to it."""
+        name = _BEFORE_NAME.sub("", flag).replace("-", "_")
+        negated = name.startswith("no_") and name not in self._spellings
         name = name.removeprefix("no_") if negated else name
-        rule = self._by_name.get(name) or self._by_name.get(re.sub(r"^vllm[_.]", "", name))
-        if rule is None:
-            return None, None
-        if rule.kind == "bool":
-            return rule, not negated if text is None or text.strip("'\"").lower() not in _FALSE else negated
-        return rule, None if text is None else _typed(rule, text)
+        name = name if name in self._spellings else _VLLM.sub("", name)
+        return (self._by_name[_plain(name)] if name in self._spellings else None), negated
 
     def _inside(self, given: str, trust: int) -> Iterator[Found]:
-        for match in self._pattern.finditer(given.strip("'\"").replace('\\"', '"')[1:]):
-            rule = self._by_key.get(_plain(match["key"])) if match["key"] else None
-            if rule is not None and rule.name in _INSIDE and (value := _typed(rule, match["keyed"])) is not None:
-                yield Found(rule, value, trust)
+        for one in self._given(given.strip("'\"").replace('\\"', '"')[1:]):
+            if not one.flagged and one.rule.name in _INSIDE and one.value is not None:
+                yield Found(one.rule, one.value, trust)
 
     def _more(self, rule: ArgumentRule, text: str, at: int, trust: int) -> Iterator[Found]:
         """Further values in a sentence: `0.9, 0.92 and 0.95`."""

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from string import ascii_letters
 from typing import Any, NamedTuple
 
 import ahocorasick_rs
@@ -26,6 +27,7 @@ OVER = 400
 """Characters around a cut within which a secret may run over it and hold what is rewritten."""
 _REST = re.compile(r"[^\s'\"]*")
 _QUOTED_REST = re.compile(r"[^\n'\"]*")
+_LETTERS = frozenset(ascii_letters)
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -94,13 +96,13 @@ def _matched(text: str, hits: Iterable[tuple[int, int, int]], without: Set[str] 
     """Each rule is tried where its anchors begin; behind what it found it goes on, so that time is linear."""
     rules = _anchors().rules
     done: dict[str, int] = {}
-    for index, start, _ in hits:
-        for name, pattern, reach in rules[index]:
-            if start < done.get(name, 0) or name in without:
+    for index, start, end in hits:
+        for rule in rules[index]:
+            if start < done.get(rule.name, 0) or rule.name in without or (rule.ends and text[end : end + 1] in _LETTERS):
                 continue
-            stop = min(len(text), start + reach)
-            if (match := compiled(pattern).match(text, start, stop)) is not None:
-                done[name] = match.end()
+            stop = min(len(text), start + rule.reach)
+            if (match := compiled(rule.pattern).match(text, start, stop)) is not None:
+                done[rule.name] = match.end()
                 yield from (_whole(text, span, stop) for span in match.spans("secret"))
 
 
@@ -189,23 +191,34 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
+class _Rule(NamedTuple):
+    """A rule as one of its anchors begins it: how far it may look, and whether the word ends with the anchor (`tokens` is another)."""
+
+    name: str
+    pattern: str
+    reach: int
+    ends: bool
+
+
 class _Anchors(NamedTuple):
-    """An automaton of all anchors, and for each the rules that it may begin: name, pattern, how far it may look.
+    """An automaton of all anchors, and for each the rules that it may begin.
 
     A pattern is compiled where its anchor stands: all of them together take 150 ms.
     """
 
     automaton: ahocorasick_rs.AhoCorasick
-    rules: list[list[tuple[str, str, int]]]
+    rules: list[list[_Rule]]
 
 
 @lru_cache(maxsize=1)
 def _anchors() -> _Anchors:
-    table: dict[str, list[tuple[str, str, int]]] = {}
+    table: dict[str, list[_Rule]] = {}
     for rule in load_rulebook().redactions:
+        reach = BLOCK if rule.id in BLOCKS else REACH
         for anchor in texts(rule.anchor):
-            pattern = f"(?a){rule.pattern}"  # letters of ASCII: seven times as fast
-            table.setdefault(anchor.lower(), []).append((rule.id, pattern, BLOCK if rule.id in BLOCKS else REACH))
+            ends = rule.pattern.startswith(f"(?i){anchor}(?![a-z])")
+            # letters of ASCII: seven times as fast
+            table.setdefault(anchor.lower(), []).append(_Rule(rule.id, f"(?a){rule.pattern}", reach, ends))
     return _Anchors(ahocorasick_rs.AhoCorasick(list(table)), list(table.values()))
 
 

@@ -2,15 +2,15 @@
 
 import difflib
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 import msgspec
+import rtoml
 
 from bot.domain.size import GIB, MIB
 from bot.rulebook.load import RulebookError, rules_folder
@@ -89,13 +89,13 @@ class Gpus:
         self._exact = _index((_key(name), spec) for spec in self.specs for name in (spec.id, *spec.names))
         self._short = _index((_key(name), spec) for spec in self.specs for name in spec.short)
         self._clouds = {name.lower(): count for spec in self.specs for name, count in spec.cloud.items()}
-        glued = _glued(self.specs)
-        self._anchors, self._glued = ahocorasick_rs.AhoCorasick(list(glued)), list(glued.items())
+        anchors = _anchors(self.specs)
+        self._automaton, self._anchors = ahocorasick_rs.AhoCorasick(list(anchors)), list(anchors.items())
+        self._naming = lru_cache(maxsize=256)(self._pattern)
 
-    @cached_property
-    def _mention(self) -> re.Pattern[str]:
-        """Compiled once a text holds an anchor: that takes 40 ms."""
-        return _mention_pattern(self.specs)
+    def _pattern(self, anchors: frozenset[int]) -> re.Pattern[str]:
+        """Finds the names with these anchors; one for all of them would take 20 ms to compile."""
+        return _mention_pattern({name for anchor in anchors for name in self._anchors[anchor][1].names})
 
     def find(self, name: str) -> GpuSpec | tuple[GpuSpec, ...] | None:
         """The card of a name; several when the name does not decide (`A100`), to be asked back; None when it is none."""
@@ -143,17 +143,26 @@ class Gpus:
     def _matches(self, text: str) -> Iterator[re.Match[str]]:
         lower = text.lower()
         if len(lower) != len(text):  # a letter that grows when lowered would shift every position
-            yield from self._mention.finditer(text)
+            yield from self._naming(frozenset(range(len(self._anchors)))).finditer(text)
             return
+        places = list(self._places(lower))
+        if not places:
+            return
+        pattern = self._naming(frozenset(anchor for anchor, _ in places))
         done = 0
-        for anchor, start, end in self._anchors.find_matches_as_indexes(lower, overlapping=True):
-            (name, glued), before = self._glued[anchor], lower[start - 1 : start]
-            if name.isdigit() and (before not in glued or lower[end : end + 1].isdigit()):
-                continue
-            if start >= done and (before in glued or not before.isalnum()):
+        for _, start in places:
+            if start >= done:
                 line = text.rfind("\n", 0, start) + 1
                 done = text.find("\n", start) + 1 or len(text)
-                yield from self._mention.finditer(text, line, done)
+                yield from pattern.finditer(text, line, done)
+
+    def _places(self, lower: str) -> Iterator[tuple[int, int]]:
+        """Each anchor that may be a name's, and where it begins."""
+        for anchor, start, end in self._automaton.find_matches_as_indexes(lower, overlapping=True):
+            (text, (glued, _)), before = self._anchors[anchor], lower[start - 1 : start]
+            bare = text.isdigit()
+            if (before in glued or not (bare or before.isalnum())) and not (bare and lower[end : end + 1].isdigit()):
+                yield anchor, start
 
     def _named(self, name: str) -> tuple[GpuSpec, ...]:
         return self._labels.get(name.lower()) or self._exact.get(_key(name)) or self._by_words(name)
@@ -203,24 +212,32 @@ def _names(specs: Iterable[GpuSpec]) -> Iterator[str]:
         yield from (*spec.short, *spec.names, spec.id, *spec.cloud)
 
 
-def _glued(specs: Iterable[GpuSpec]) -> Mapping[str, set[str]]:
-    """The part of each name that is looked for first, and which letters may stand right before it: others are of another word.
+class _Anchor(NamedTuple):
+    """Which letters may stand right before an anchor (others are of another word), and the names that it is part of."""
 
-    It is the name's word with a digit in it, else its longest; the space before it may be missing, and an x may count the cards.
-    A bare figure needs one of these: else it is a port or a time.
+    before: set[str]
+    names: set[str]
+
+
+def _anchors(specs: Iterable[GpuSpec]) -> Mapping[str, _Anchor]:
+    """The part of each name that is looked for first: its word with a digit in it, else its longest.
+
+    The space before it may be missing, and an x may count the cards. A bare figure needs one of these: else it is a port or a time.
     """
-    found: dict[str, set[str]] = {}
+    found: dict[str, _Anchor] = {}
     for name in _names(specs):
         words = re.split(r"[ _-]", name.lower())
-        anchor = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
-        found.setdefault(anchor, set("x×* _-")).update(word[-1:] for word in words[: words.index(anchor)][-1:])
+        text = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
+        anchor = found.setdefault(text, _Anchor(set("x×* _-"), set()))
+        anchor.before.update(word[-1:] for word in words[: words.index(text)][-1:])
+        anchor.names.add(name)
     return found
 
 
-def _mention_pattern(specs: Iterable[GpuSpec]) -> re.Pattern[str]:
+def _mention_pattern(names: Set[str]) -> re.Pattern[str]:
     """A name stands alone as a word. A bare figure (`4090`) or a common word counts only with a number of cards or a maker before it."""
-    names = set(_names(specs))
-    strong, weak = _alternation(filter(_telling, names)), _alternation(name for name in names if not _telling(name))
+    strong = _alternation(filter(_telling, names)) or "(?!)"
+    weak = _alternation(name for name in names if not _telling(name)) or "(?!)"
     size = r"(?:[ _-]?(?:SXM\d?|PCIe?|HBM\d?e?|NVL|OAM)\b)*(?:[ _-]?\(?\d{2,3} ?(?:GB|GiB|G)\b(?: VRAM| each)?\)?)?"
     maker = r"(?:NVIDIA|AMD|Intel\(R\)|Tesla|GeForce|Instinct|Radeon|Jetson)[ _-]"
     number = r"(?P<before>\d{1,3}) ?[x×*] ?"
@@ -265,8 +282,8 @@ def load_gpus(folder: Path | None = None) -> Gpus:
     """The cards of a rules folder; RulebookError naming every row that is wrong."""
     path = (folder or rules_folder()) / "gpus.toml"
     try:
-        rows: list[dict[str, Any]] = tomllib.loads(path.read_text("utf-8"))["gpu"]
-    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        rows: list[dict[str, Any]] = rtoml.load(path)["gpu"]
+    except (OSError, ValueError, KeyError) as error:
         raise RulebookError([f"gpus.toml: no [[gpu]] rows could be read from {path}: {error}"]) from error
     specs: dict[str, GpuSpec] = {}
     problems: list[str] = []

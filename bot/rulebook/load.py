@@ -1,13 +1,13 @@
 """Reads rules/*.toml into one Rulebook; a broken file stops it with every problem at once."""
 
 import hashlib
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import rtoml
 
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook
@@ -59,8 +59,8 @@ def load_rulebook(folder: Path | None = None) -> Rulebook:
 
 def _read_file(name: str, data: bytes, tables: dict[str, list[Any]], homes: dict[str, str], problems: list[str]) -> None:
     try:
-        raw = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raw = rtoml.loads(data.decode())
+    except ValueError as error:
         problems.append(f"{name}: not TOML: {error}")
         return
     shapes = {field.name: field.type.__args__[0] for field in msgspec.structs.fields(files.Book)}

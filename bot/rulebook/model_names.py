@@ -3,7 +3,6 @@
 import difflib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import rtoml
 
 from bot.rulebook.load import RulebookError, rules_folder
 
@@ -102,8 +102,8 @@ def load_model_names(folder: Path | None = None) -> ModelNames:
     """The named models of a rules folder; RulebookError with every problem when the file is broken."""
     path = (folder or rules_folder()) / FILE
     try:
-        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        file = msgspec.convert(rtoml.load(path), _File)
+    except (OSError, ValueError) as error:
         raise RulebookError([f"{FILE}: {error}"]) from error
     problems = [f"{FILE}: [[model]] {row.id}: {problem}" for row in file.model if (problem := _problem(row))]
     problems += [f"{FILE}: [[stored]] {one.endings}: {problem}" for one in file.stored if (problem := _broken(one.config))]

@@ -1,6 +1,5 @@
 """rules/models/*.toml: how each family's config.json reads, and what kind of cache each of its layers has."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import rtoml
 
 from bot.rulebook.load import RulebookError
 
@@ -192,8 +192,8 @@ def load_models(folder: Path) -> Models:
 
 def _parse(path: Path, problems: list[str]) -> Family | None:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Family)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        return msgspec.convert(rtoml.load(path), Family)
+    except ValueError as error:
         problems.append(f"{path.name}: {error}")
         return None
 

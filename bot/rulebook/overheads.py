@@ -1,6 +1,5 @@
 """rules/accounting/overheads.toml: the coefficients of activations, graphs and the rest, for one version, runner and grid."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
+import rtoml
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from bot.domain.overheads import Measured, OverheadFigures, Runner, Span
@@ -131,8 +131,8 @@ def load_overheads(folder: Path | None = None) -> Overheads:
     """The coefficients of a rules folder; RulebookError with every problem, a version without an answer too."""
     path = (folder or rules_folder()) / FILE
     try:
-        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        file = msgspec.convert(rtoml.load(path), _File)
+    except (OSError, ValueError) as error:
         raise RulebookError([f"{FILE}: {error}"]) from error
     if problems := _problems(file):
         raise RulebookError([f"{FILE}: {problem}" for problem in problems])

@@ -1,12 +1,12 @@
 """rules/accounting/planner.toml: how each engine version plans its KV cache pool."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+import rtoml
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
@@ -146,8 +146,8 @@ def load_planning(folder: Path) -> Planning:
     """The planner's rules of `folder` (rules). RulebookError with every problem when the file is broken."""
     path = folder / FILE
     try:
-        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), File)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        file = msgspec.convert(rtoml.load(path), File)
+    except (OSError, ValueError) as error:
         raise RulebookError([f"{FILE}: {error}"]) from error
     problems = [f"{FILE}: {problem}" for problem in _problems(file)]
     if problems:

@@ -1,12 +1,13 @@
 """The [weights] tables of rules/models/*.toml: how each family's tensors are made and placed, per engine version."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import rtoml
 
 from bot.rulebook.load import RulebookError
 from bot.rulebook.weight_options import OPTIONS
@@ -109,7 +110,7 @@ class WeightRules:
 @lru_cache(maxsize=4)
 def load_weights(folder: Path) -> WeightRules:
     """The [weights] of every file in `folder` (rules/models). RulebookError with every problem."""
-    files = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    files = {path.name: rtoml.load(path) for path in sorted(folder.glob("*.toml"))}
     problems = [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
     if problems:
         raise RulebookError(f"models/{problem}" for problem in problems)

@@ -1,5 +1,8 @@
 """The rulebook as it is shipped has no problem; a broken one has all of its problems named at once."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -166,6 +169,29 @@ def test_a_file_that_is_no_rule_file_stops_everything_with_every_problem(tmp_pat
     with pytest.raises(RulebookError) as caught:
         load_rulebook(tmp_path)
     assert len(caught.value.problems) == 3
+
+
+def test_a_changed_file_takes_effect_at_the_next_start_though_its_time_and_size_stay(tmp_path: Path) -> None:
+    def read() -> tuple[str, str]:
+        says = "from bot.rulebook.load import *; book = load_rulebook(Path('.')); print(book.releases[0].version, book.digest)"
+        root = str(Path(__file__).parents[2])
+        told = subprocess.run(
+            [sys.executable, "-c", says], cwd=tmp_path, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True
+        )
+        version, digest = told.stdout.split()
+        return version, digest
+
+    def write(version: str) -> None:
+        (tmp_path / "one.toml").write_text(f"[[release]]\nversion = '{version}'\n")
+        os.utime(tmp_path / "one.toml", ns=(10**18, 10**18))
+
+    write("0.9.1")
+    before = read()
+    write("0.9.2")
+    after = read()
+    assert (before[0], after[0]) == ("0.9.1", "0.9.2")
+    assert before[1] != after[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["one.toml"]
 
 
 def test_a_clean_rulebook_is_one_row_that_says_how_much_was_read(tmp_path: Path) -> None:
