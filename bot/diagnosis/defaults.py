@@ -28,6 +28,24 @@ def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Ma
     return {**found, **_batch(evidence, facts, version)}
 
 
+def possible_defaults(book: Rulebook, evidence: Evidence, name: str) -> list[float]:
+    """Every default that the versions which the evidence allows give an argument that is a number."""
+    rule = next(argument for argument in book.arguments if argument.name == name)
+    printed = _version(evidence) if evidence.engine_version else None
+    allowed = evidence.engine_version_range or ""
+    held = (default for when, default in rule.default.items() if (_holds(when, printed) if printed else _meet(when, allowed)))
+    return [float(default) for default in held if isinstance(default, int | float)]
+
+
+def _meet(one: str, other: str) -> bool:
+    """Do two ranges of versions share one? Then the beginning of one of them lies in the other."""
+    return _holds(one, _beginning(other)) or _holds(other, _beginning(one))
+
+
+def _beginning(spec: str) -> Version:
+    return Version(next((s.version for s in SpecifierSet(spec) if s.operator == ">="), "0"))
+
+
 def _batch(evidence: Evidence, facts: Sequence[Fact], version: Version | None) -> Mapping[str, Setting]:
     total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
     gpu = evidence.deployment.gpu

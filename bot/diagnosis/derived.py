@@ -25,7 +25,7 @@ _NOBODY = Speaker(key="")
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(book, evidence, error)) if error is not None else []
-    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_speech(evidence, error)]
+    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_speech(evidence, error)]
     return [*found, *told, *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
@@ -157,6 +157,26 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
         yield _fact("estimate-implausibly-short", error)
+
+
+def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
+    """The fraction in force: SGLang makes its pool so large that 1 − fraction of what was free before the weights is left beside it.
+
+    On several ranks the least of each figure counts, as the engine itself takes it. Not where the pool is sized after the capture, which
+    is then still to come, or was given in tokens.
+    """
+    given = any("--max-total-tokens" in word for start in evidence.deployment.commands for word in start.value)
+    if given or any(f.id == "sglang.pool-later" for f in evidence.facts):
+        return
+    begun = [f for f in evidence.facts if f.id == "sglang.load-begins" and f.fields.get("free_at_start_bytes")]
+    ended = [f for f in evidence.facts if f.id == "sglang.pool" and f.fields.get("left_beside")]
+    if not begun or not ended:
+        return
+    before = min(f.fields["free_at_start_bytes"] for f in begun)
+    least = min(ended, key=lambda f: int(f.fields["left_beside"]))
+    left = least.fields["left_beside"]
+    if left < before:
+        yield _fact("implied-mem-fraction", least, value=round(1 - left / before, 2), before=before, after=left)
 
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:

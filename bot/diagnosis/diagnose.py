@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.diagnosis.boots import current_boot, with_rehearsals_named
-from bot.diagnosis.defaults import defaults_of
+from bot.diagnosis.defaults import defaults_of, possible_defaults
 from bot.diagnosis.derived import derived_facts
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger, smallest
@@ -39,6 +39,8 @@ def diagnose(
     changes = remedies(book, scene, phase, own, refuted) if phase != "unknown" else []
     changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
     asked = questions(book, scene, phase, verdict, rank)
+    change = changes[0] if changes else None
+    fractions = possible_defaults(book, evidence, "gpu_memory_utilization")
     return Diagnosis(
         verdict=verdict,
         phase=phase,
@@ -49,7 +51,7 @@ def diagnose(
         first_error=scene.error,
         budgets=budgets,
         deployment=deployment_of(evidence),
-        recommendation=changes[0] if changes else None,
+        recommendation=change,
         alternatives=tuple(changes[1:]),
         avoid=avoid(book, scene, phase, changes),
         questions=asked,
@@ -57,7 +59,7 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule),
-        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank, scene.facts, changes[0] if changes else None),
+        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

@@ -16,14 +16,22 @@ MOST_REASONS = 2
 
 
 def notes_of(
-    evidence: Evidence, budgets: Sequence[ReportedBudget], rank: Rank | None, derived: Sequence[Fact] = (), change: Remedy | None = None
+    evidence: Evidence,
+    budgets: Sequence[ReportedBudget],
+    rank: Rank | None,
+    derived: Sequence[Fact] = (),
+    change: Remedy | None = None,
+    fractions: Sequence[float] = (),
 ) -> tuple[str, ...]:
-    """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised."""
+    """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised,
+    `fractions` the defaults of vLLM's fraction that the version leaves.
+    """
     return (
         *_foreign(evidence),
         *_answer(evidence, rank),
         *_tenants(evidence, derived, change),
-        *_counted_from(evidence, change),
+        *_counted_from_default(evidence, change, fractions),
+        *_counted_from_figures(evidence, derived, change),
         *_version(evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
@@ -70,16 +78,32 @@ def _process(fact: Fact) -> str:
     return f"{fact.fields['process']} (pid {fact.fields['pid']}, {gib(fact.fields['held'])}{card}, line {fact.line})"
 
 
-def _counted_from(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
-    """Where the value of a fraction was counted from a default that nobody printed."""
+_COUNTED = "The fraction in force is not in the paste: {} is counted from {}. If you set another one, go down or up from that by as much."
+
+
+def _counted_from_default(evidence: Evidence, change: Remedy | None, fractions: Sequence[float]) -> Iterator[str]:
+    """What the value of vLLM's fraction was counted from, where nobody printed the one in force."""
     if change is None or change.flag != "--gpu-memory-utilization" or change.value is None:
         return
     if evidence.deployment.number("gpu_memory_utilization") is None and not any("utilization" in f.fields for f in evidence.facts):
-        default = "0.90 up to vLLM 0.19 and 0.92 from 0.20" if evidence.engine_version is None else f"that of {evidence.engine_version}"
+        version = f"vLLM {evidence.engine_version}" if evidence.engine_version else "these versions"
+        one = f"{fractions[0]:.2f}, the default of {version}" if len(fractions) == 1 else ""
+        yield _COUNTED.format(change.value, one or "the default, 0.90 up to vLLM 0.19 and 0.92 from 0.20")
+
+
+def _counted_from_figures(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+    """The same of SGLang's fraction, which its own figures imply."""
+    if change is None or change.flag != "--mem-fraction-static" or evidence.deployment.number("mem_fraction_static") is not None:
+        return
+    implied = next((f for f in derived if f.id == "derived.implied-mem-fraction"), None)
+    if implied is not None:
+        of = implied.fields
         yield (
-            f"The fraction in force is not in the paste: {change.value} is counted from the default, {default}. "
-            "If you set another one, go down or up from that by as much."
+            f"By this log the fraction is {of['value']:.2f}, though it is not printed: of {gib(of['before'])} that were free before the "
+            f"weights, {gib(of['after'])} were left beside the pool (line {implied.line})."
         )
+    elif change.value is not None:
+        yield _COUNTED.format(change.value, "what SGLang takes by itself, about 0.88")
 
 
 def _version(evidence: Evidence) -> Iterator[str]:

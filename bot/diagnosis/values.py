@@ -253,11 +253,14 @@ _BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
 
 
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction, 0.05 lower."""
+    """Another engine's fraction, 0.05 lower: as set, else as SGLang's own figures imply it, else as the engine takes it by itself."""
     for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction"):
         now = scene.evidence.deployment.number(name)
         if now:
             return f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None
+    implied = next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
+    if implied is not None:
+        return f"{max(0.05, implied - 0.05):.2f}".rstrip("0"), None
     return _BELOW_DEFAULT.get(scene.evidence.engine), None
 
 

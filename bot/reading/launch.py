@@ -21,8 +21,8 @@ _HIDDEN = "[hidden]"
 LONGEST = 8000
 MOST_LINES = 60
 """Lines that one command may run over."""
-_NOT_MEMORY = frozenset({"model", "model_tag", "host", "port", "root_path", "uvicorn_log_level", "disable_log_stats", "api_key"})
-"""Given arguments that a suggested command need not repeat; the model stands in front."""
+_NOT_REPEATED = frozenset({"model", "model_tag", "api_key"})
+"""The model stands in front; a secret stands nowhere. Everything else was given for a reason."""
 
 
 def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str, ...]], ...]:
@@ -123,7 +123,7 @@ def _dumped(text: str) -> list[str] | None:
     model = given.get("model_tag") or given.get("model")
     words = ["vllm", "serve", *([str(model)] if model else [])]
     for name, value in given.items():
-        if name not in _NOT_MEMORY and value is not None and _HIDDEN not in str(value):
+        if name not in _NOT_REPEATED and value is not None and _HIDDEN not in str(value):
             words += _written(name.replace("_", "-"), value)
     return words
 

@@ -22,6 +22,11 @@ def test_the_command_is_as_given_but_for_the_change(spelled: str) -> None:
     assert suggested(given + TOO_LONG) == "vllm serve org/m1 --revision abc --max-model-len 65536 --trust-remote-code --max-num-seqs 1"
 
 
+def test_the_engine_s_own_list_of_what_was_given_keeps_where_it_listens() -> None:
+    given = "(APIServer pid=1) INFO 11-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'org/m1', 'host': '0.0.0.0', 'port': 8311, 'max_model_len': 131072}\n"
+    assert suggested(given + TOO_LONG) == "vllm serve org/m1 --host 0.0.0.0 --port 8311 --max-model-len 65536"
+
+
 def test_a_flag_that_was_not_given_stands_at_the_end() -> None:
     assert suggested("vllm serve org/m1 --enforce-eager\n" + TOO_LONG) == "vllm serve org/m1 --enforce-eager --max-model-len 65536"
 

@@ -94,3 +94,42 @@ def test_of_several_processes_in_a_container_the_smallest_that_can_be_is_this_on
 
 def test_where_no_process_is_named_what_pytorch_did_not_count_is_others_only_when_it_is_much() -> None:
     assert of_others() == 57
+
+
+SGLANG = """[2025-09-10 08:00:01 TP0] Load weight begin. avail mem=78.40 GB
+[2025-09-10 08:00:01 TP1] Load weight begin. avail mem=78.60 GB
+[2025-09-10 08:00:41 TP0] Memory pool end. avail mem=9.83 GB
+[2025-09-10 08:00:41 TP1] Memory pool end. avail mem=9.90 GB
+[2025-09-10 08:00:42 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=7.80 GB
+[2025-09-10 08:01:00 TP1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 12.00 GiB. GPU 1 has a total capacity of 79.11 GiB of which 600.00 MiB is free.
+"""
+
+
+def test_what_sglang_left_beside_its_pool_says_the_fraction_in_force() -> None:
+    document = judged(SGLANG)
+    assert document["recommendation"]["flag"] == "--mem-fraction-static"
+    assert document["recommendation"]["value"] == "0.82"
+    (note,) = [note for note in document["notes"] if "fraction" in note]
+    assert "By this log the fraction is 0.87" in note
+    assert "78.40 GiB" in note
+    assert "9.83 GiB" in note
+    assert "(line 3)" in note
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "python -m sglang.launch_server --model-path org/m1 --max-total-tokens 200000\n",
+        "[2025-09-10 08:00:40 TP0] KV Cache VA upper bound. dtype: torch.bfloat16, #tokens: 812345, K size: 26.58 GB, V size: 26.58 GB\n",
+    ],
+)
+def test_a_pool_that_the_fraction_does_not_size_says_nothing_of_it(more: str) -> None:
+    document = judged(more + SGLANG)
+    assert document["recommendation"]["value"] == "0.8"
+    assert any("0.8 is counted from what SGLang takes by itself, about 0.88" in note for note in document["notes"])
+
+
+def test_a_fraction_that_was_given_needs_no_figures() -> None:
+    document = judged("python -m sglang.launch_server --model-path org/m1 --mem-fraction-static 0.9\n" + SGLANG)
+    assert document["recommendation"]["value"] == "0.85"
+    assert not [note for note in document["notes"] if "fraction" in note]

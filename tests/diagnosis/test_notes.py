@@ -34,7 +34,7 @@ def test_a_report_of_rank_0_alone_is_said_to_be_its_own() -> None:
 """)
     assert "Only rank 0 printed" in note
     assert "rank 3" in note
-    assert "counted from the default" in counted
+    assert "counted from 0.90, the default of vLLM 0.15.0" in counted
 
 
 def test_a_missing_estimate_is_asked_for_by_its_line() -> None:
@@ -49,3 +49,25 @@ def test_terms_that_do_not_add_up_are_said() -> None:
     (note,) = notes(config + "(EngineCore pid=55) INFO 06-01 10:01:00 [gpu_worker.py:508] Available KV cache memory: 9.5 GiB\n" + SUMMARY)
     assert "do not add up" in note
     assert "3.00 GiB" in note
+
+
+FAILED = "(Worker_TP0 pid=101) ERROR 02-03 10:02:10 [multiproc_executor.py:{line}] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 0 has a total capacity of 79.18 GiB of which 41.00 MiB is free.\n"
+
+
+def counted(text: str) -> str:
+    (note,) = [note for note in notes(text) if "counted from" in note]
+    return note
+
+
+def test_a_default_is_named_by_its_value_where_the_version_leaves_one() -> None:
+    started = (
+        "(EngineCore pid=90) INFO 02-03 10:00:01 [core.py:97] Initializing a V1 LLM engine (v{version}) with config: model='/models/m'\n"
+    )
+    frame = '(Worker_TP0 pid=101) ERROR 02-03 10:02:10 [multiproc_executor.py:880]   File "/v/site-packages/vllm/v1/worker/gpu_worker.py", line 9, in capture_model\n'
+    fails = frame + FAILED.format(line=880)
+    assert "0.88 is counted from 0.90, the default of vLLM 0.15.0." in counted(started.format(version="0.15.0") + fails)
+    assert "0.90 is counted from 0.92, the default of vLLM 0.32.0." in counted(started.format(version="0.32.0") + fails)
+    assert "0.90 up to vLLM 0.19 and 0.92 from 0.20" in counted(fails)
+    assert "0.88 is counted from 0.90, the default of these versions." in counted(
+        "ERROR 11-19 13:17:27 [core.py:708] EngineCore failed to start.\n" + fails
+    )

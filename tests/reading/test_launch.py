@@ -44,10 +44,10 @@ def test_a_sentence_about_the_command_is_none(text: str) -> None:
         ("python -m sglang.launch_server --model-path org/m1 --tp 8", "python -m sglang.launch_server --model-path org/m1 --tp 8"),
         ("llama-server -m /models/m1.gguf -c 4096 --flash-attn on", "llama-server -m /models/m1.gguf -c 4096 --flash-attn on"),
         (
-            "(APIServer pid=1) INFO 11-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'org/m1', 'host': '0.0.0.0', 'model': 'org/m1', "
+            "(APIServer pid=1) INFO 11-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'org/m1', 'host': '0.0.0.0', 'port': 8311, 'api_key': ['k1'], 'model': 'org/m1', "
             "'enforce_eager': True, 'enable_prefix_caching': False, 'max_num_seqs': 1, 'compilation_config': {'cudagraph_mode': 'FULL'}, "
             "'allowed_origins': ['a', 'b'], 'revision': None}",
-            'vllm serve org/m1 --enforce-eager --no-enable-prefix-caching --max-num-seqs 1 --compilation-config {"cudagraph_mode": "FULL"} --allowed-origins a b',
+            'vllm serve org/m1 --host 0.0.0.0 --port 8311 --enforce-eager --no-enable-prefix-caching --max-num-seqs 1 --compilation-config {"cudagraph_mode": "FULL"} --allowed-origins a b',
         ),
     ],
 )
