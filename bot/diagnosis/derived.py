@@ -55,7 +55,10 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
     if tried and free and free > 50 * tried and free > GIB:
         yield _fact("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
     if tried and unallocated is not None:
-        yield _fact("fragmentation-covers" if unallocated >= tried and unallocated > 256 * MIB else "fragmentation-excluded", error)
+        covers = unallocated >= tried and unallocated > 256 * MIB
+        yield _fact("fragmentation-covers" if covers else "fragmentation-excluded", error)
+        if covers and unallocated > GIB and (evidence.deployment.number("tensor_parallel_size") or evidence.grid.tp or 1) == 1:
+            yield _fact("fragmentation-decides", error)
     yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:

@@ -133,3 +133,32 @@ def test_a_fraction_that_was_given_needs_no_figures() -> None:
     document = judged("python -m sglang.launch_server --model-path org/m1 --mem-fraction-static 0.9\n" + SGLANG)
     assert document["recommendation"]["value"] == "0.85"
     assert not [note for note in document["notes"] if "fraction" in note]
+
+
+IN_PIECES = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 23.52 GiB of which 0.30 GiB is free. Including non-PyTorch memory, this process has 23.20 GiB memory in use. "
+    "Of the allocated memory 19.50 GiB is allocated by PyTorch, and {spare} is reserved by PyTorch but unallocated.")  # fmt: skip
+
+
+def profiled(start: str, spare: str) -> list[str]:
+    from tests.diagnosis.material import frame
+
+    text = start + worker("Worker_TP0", frame("v1/worker/gpu_worker.py", "determine_available_memory"), IN_PIECES.format(spare=spare))
+    document = judged(text)
+    assert document["phase"] == "profiling"
+    return [change["flag"] for change in (document["recommendation"], *document["alternatives"])]
+
+
+@pytest.mark.parametrize(
+    ("start", "spare", "place"),
+    [
+        ("vllm serve org/m1\n", "2.80 GiB", 0),
+        ("vllm serve org/m1 -tp 2\n", "2.80 GiB", 1),
+        ("vllm serve org/m1\n", "180.00 MiB", None),
+        ("vllm serve org/m1 --enable-sleep-mode\n", "2.80 GiB", None),
+        ('vllm serve org/m1 --kv-transfer-config \'{"kv_connector": "NixlConnector"}\'\n', "2.80 GiB", None),
+        ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True vllm serve org/m1\n", "2.80 GiB", None),
+    ],
+)
+def test_segments_that_grow_are_for_memory_that_is_there_in_pieces(start: str, spare: str, place: int | None) -> None:
+    flags = profiled(start, spare)
+    assert (flags.index("PYTORCH_CUDA_ALLOC_CONF") if "PYTORCH_CUDA_ALLOC_CONF" in flags else None) == place
