@@ -25,7 +25,7 @@ _NOBODY = Speaker(key="")
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(book, evidence, error)) if error is not None else []
-    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_speech(evidence, error)]
+    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence), *_of_speech(evidence, error)]
     return [*found, *told, *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
@@ -180,6 +180,19 @@ def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
     left = least.fields["left_beside"]
     if left < before:
         yield _fact("implied-mem-fraction", least, value=round(1 - left / before, 2), before=before, after=left)
+
+
+_OF_THE_CONTAINER = ("OOMKill", "137", "cgroup", "failcnt", "MEMCG", "limit")
+"""What stands in a kill for a container's own limit; the kernel also kills for the whole machine."""
+
+
+def _of_host(evidence: Evidence) -> Iterator[Fact]:
+    limit, rss = evidence.deployment.host.get("limit_bytes"), evidence.deployment.host.get("rss_bytes")
+    if limit is None or (rss is not None and rss.value < limit.value / 2):
+        return
+    said = (f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER))
+    if (kill := next(said, None)) is not None:
+        yield _fact("limit-reached", kill, bytes=limit.value, line=limit.line)
 
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:

@@ -31,6 +31,17 @@ def _default(scene: Scene, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
+def raised_limit(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half as much again as the container's limit, in whole steps of 8 GiB (of 1 GiB below 16): what it needs is above the limit, and no
+    line says how far.
+    """
+    limit = scene.evidence.deployment.host.get("limit_bytes")
+    if limit is None:
+        return None, None
+    step = 8 if limit.value >= 16 * GIB else 1
+    return f"{math.ceil(limit.value * 1.5 / GIB / step) * step} GiB", None
+
+
 def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check."""
     free, total = _figure(budget, "free_at_start_bytes"), _figure(budget, "total_bytes")
@@ -279,6 +290,7 @@ def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
 COMPUTED: Mapping[str, Compute] = {
     f.__name__.replace("_", "-"): f
     for f in (
+        raised_limit,
         passing_utilization,
         fitting_cpu_space,
         lower_utilization,

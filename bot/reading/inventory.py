@@ -46,6 +46,8 @@ _LAUNCHERS = (
     ("slurm", ("srun ", "sbatch", "slurmstepd", "#SBATCH")),
 )
 MOST_LINES = 6000
+NEAR = 6
+"""Lines above a figure in which the name of its block stands."""
 
 
 class _Joined:
@@ -62,6 +64,12 @@ class _Joined:
 
     def line_at(self, position: int) -> LogLine:
         return self.lines[bisect_right(self._starts, position) - 1]
+
+    def is_request(self, line: LogLine) -> bool:
+        """Does this line of a manifest say what a container asks for, not what it may have?"""
+        at = next(place for place, one in enumerate(self.lines) if one is line)
+        heads = (one.text.strip().lower() for one in reversed(self.lines[max(0, at - NEAR) : at]))
+        return next((head.startswith("requests") for head in heads if head.startswith(("requests:", "limits:"))), False)
 
     def lines_with(self, texts: Sequence[str]) -> Iterator[LogLine]:
         """The lines that hold one of these texts, in their order."""
@@ -124,6 +132,8 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
         if name in host:
             continue
         for line in joined.lines_with(needles):
+            if pattern is _LIMIT and joined.is_request(line):
+                continue
             if _DIGIT.search(line.text) and (match := pattern.search(line.text)) is not None:
                 host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
                 break

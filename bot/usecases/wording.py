@@ -106,6 +106,8 @@ def incidents(count: int) -> str:
 
 def _said(change: Mapping[str, Any], length: int) -> str:
     name = str((change["remedy"] if "remedy" in change else change.get("id")) or "")  # a row's id is the incident's
+    if name == "raise-host-memory" and change.get("value"):
+        return (f"memory limit of {change['value']}", f"Raise the container's memory limit to {change['value']}")[length]
     return SAID[name][length] if name in SAID else name.replace("-", " ")
 
 

@@ -162,3 +162,33 @@ def profiled(start: str, spare: str) -> list[str]:
 def test_segments_that_grow_are_for_memory_that_is_there_in_pieces(start: str, spare: str, place: int | None) -> None:
     flags = profiled(start, spare)
     assert (flags.index("PYTORCH_CUDA_ALLOC_CONF") if "PYTORCH_CUDA_ALLOC_CONF" in flags else None) == place
+
+
+POD = "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n    Requests:\n      memory:  32Gi\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "line", "value"),
+    [
+        (POD + "    Limits:\n      memory:  64Gi\n", "64.00 GiB", 7, "96 GiB"),
+        ("[88121.4] memory: usage 50331648kB, limit 50331648kB, failcnt 90211\n", "48.00 GiB", 1, "72 GiB"),
+        ("docker run --gpus all -m 10g vllm/vllm-openai:v0.9.0 --model org/m1\nvllm-1 exited with code 137\n", "10.00 GiB", 1, "15 GiB"),
+    ],
+)
+def test_a_container_killed_at_its_limit_is_given_half_as_much_again(text: str, limit: str, line: int, value: str) -> None:
+    change = judged(text)["recommendation"]
+    assert (change["id"], change["flag"], change["value"]) == ("raise-host-memory", None, value)
+    assert f"at its memory limit of {limit} (line {line})" in change["because"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        POD,
+        POD + "Killed process 22918 (VLLM::Worker_TP) total-vm:231892748kB, anon-rss:8117884kB\n    Limits:\n      memory:  64Gi\n",
+        "Out of memory: Killed process 4711 (VLLM::Worker_TP) total-vm:231892748kB, anon-rss:61117884kB, file-rss:0kB\n    Limits:\n      memory:  64Gi\n",
+    ],
+)
+def test_a_kill_that_no_limit_explains_is_not_sized_by_one(text: str) -> None:
+    change = judged(text)["recommendation"]
+    assert (change["id"], change["value"]) == ("raise-host-memory", None)

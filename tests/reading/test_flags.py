@@ -98,3 +98,10 @@ def test_limits_of_a_container_are_the_hosts() -> None:
     host = evidence("resources:\n  limits:\n    memory: 64Gi\n    nvidia.com/gpu: 1\nshm_size: 2gb\n").deployment.host
     assert (host["limit_bytes"].value, host["limit_bytes"].line) == (64 * 2**30, 3)
     assert host["shm_bytes"].value == 2 * 10**9
+
+
+def test_what_a_container_asks_for_is_no_limit() -> None:
+    described = "    Requests:\n      cpu:     8\n      memory:  32Gi\n"
+    assert "limit_bytes" not in evidence(described).deployment.host
+    host = evidence(described + "    Limits:\n      cpu:     16\n      memory:  64Gi\n").deployment.host
+    assert (host["limit_bytes"].value, host["limit_bytes"].line) == (64 * 2**30, 6)

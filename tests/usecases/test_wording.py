@@ -40,6 +40,8 @@ SEQS = offer("lower-max-num-seqs", "--max-num-seqs", "lower", "256")
         (offer("x", "VLLM_USE_V2_MODEL_RUNNER", "set", "0"), {}, "set VLLM_USE_V2_MODEL_RUNNER to 0"),
         (offer("x", "--swap-space", "remove", "4"), {"swap_space": 4}, "remove --swap-space"),
         (offer("add-gpus"), {}, "Add a GPU and spread the model over it"),
+        (offer("raise-host-memory"), {}, "Give the machine, or the container's limit, more memory of its own"),
+        (offer("raise-host-memory", value="96 GiB"), {}, "Raise the container's memory limit to 96 GiB"),
         (offer("something-new"), {}, "something new"),
     ],
 )
@@ -52,6 +54,7 @@ def test_the_advice_names_where_it_leads_from_only_where_it_leads_away(change: A
     [
         (SEQS, "lower --max-num-seqs to 256", "lowering --max-num-seqs to 256"),
         (offer("add-gpus"), "add a GPU", "the change “add a GPU”"),
+        (offer("raise-host-memory", value="96 GiB"), "memory limit of 96 GiB", "the change “memory limit of 96 GiB”"),
         ({"remedy": "add-gpus", "flag": None}, "add a GPU", "the change “add a GPU”"),
         ({"id": "D-0001", "remedy": "add-gpus", "flag": None}, "add a GPU", "the change “add a GPU”"),
         ({"id": "D-0001", "remedy": None, "flag": None}, "", "the change"),
