@@ -25,8 +25,8 @@ _NOBODY = Speaker(key="")
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(book, evidence, error)) if error is not None else []
-    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence), *_of_speech(evidence, error)]
-    return [*found, *told, *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
+    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence)]
+    return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
 def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
