@@ -14,7 +14,7 @@ from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
 from bot.diagnosis.scene import Scene
-from bot.diagnosis.summary import deployment_of, question_note, summary_of
+from bot.diagnosis.summary import deployment_of, sizing_note, summary_of
 from bot.diagnosis.verdict import choose
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence, Fact
@@ -59,7 +59,7 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(evidence, scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule),
-        notes=question_note(scene, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
+        notes=sizing_note(scene, phase, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

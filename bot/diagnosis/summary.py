@@ -1,6 +1,7 @@
 """The verdict in one sentence, and the deployment as the contract shows it."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from bot.domain.diagnosis import Phase
 from bot.domain.evidence import Evidence
 from bot.domain.rank import Rank
 from bot.domain.size import gib
+from bot.rulebook.model_names import load_model_names
 
 PHASE_WORDS: Mapping[str, str] = {
     "startup_check": "the start-up check, before anything was loaded",
@@ -65,17 +67,37 @@ def _where(rank: Rank | None) -> str:
 _AMOUNT = re.compile(r"(?i)how (?:much|many|large|big)|\bneed|多少|minimum|which (?:gpu|card)|enough")
 
 
-def question_note(scene: Scene, rule: str | None) -> tuple[str, ...]:
-    """Where a paste only asks: what answers it."""
-    if rule != "not-oom.question":
-        return ()
-    asked = " ".join(fact.text for fact in scene.facts if "asks" in fact.kinds)
-    answer = (
-        "`oombot size MODEL --gpu NAME` tells what it needs and what fits"
-        if _AMOUNT.search(asked)
-        else "`oombot explain small-model-large-memory` tells what takes the card, `oombot size MODEL --gpu NAME` how much is needed"
-    )
-    return (f"This reads as a question; no failure is shown. {answer}.",)
+def sizing_note(scene: Scene, phase: Phase, rule: str | None) -> tuple[str, ...]:
+    """What `oombot size` has to do with it: it answers a question, and says whether a model and cards that are named go together."""
+    size = _size_command(scene)
+    if rule == "not-oom.question":
+        asked = " ".join(fact.text for fact in scene.facts if "asks" in fact.kinds)
+        answer = (
+            f"`{size}` tells what it needs and what fits"
+            if _AMOUNT.search(asked)
+            else f"`oombot explain small-model-large-memory` tells what takes the card, `{size}` how much is needed"
+        )
+        return (f"This reads as a question; no failure is shown. {answer}.",)
+    if phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
+        return (f"`{size}` says whether this model goes onto these cards, and what is left for its cache.",)
+    return ()
+
+
+def _size_command(scene: Scene) -> str:
+    """The question for `oombot size` with what the evidence names; capitals stand for what it does not, or by no name that sizing knows."""
+    deployment, grid = scene.evidence.deployment, scene.evidence.grid
+    model = deployment.model.value if deployment.model is not None and _has_config(deployment.model.value) else "MODEL"
+    gpu = deployment.gpu.value if deployment.gpu is not None else "NAME"
+    tp = int(deployment.number("tensor_parallel_size") or grid.tp or (deployment.gpu_count.value if deployment.gpu_count else 0))
+    pp = int(deployment.number("pipeline_parallel_size") or grid.pp or 1)
+    length = int(deployment.number("max_model_len") or 0)
+    given = ((tp, f" --tp {tp}"), (pp > 1, f" --pp {pp}"), (length, f" --max-model-len {length}"))
+    return f"oombot size {shlex.quote(model)} --gpu {gpu}" + "".join(text for known, text in given if known)
+
+
+def _has_config(model: str) -> bool:
+    """Can sizing look it up: an id of the hub, or a name that the rulebook has figures for? A path is known to its machine only."""
+    return model[:1] not in "/.~$" and ("/" in model or load_model_names().find(model) is not None)
 
 
 _SHOWN = (

@@ -1,12 +1,15 @@
 """The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
 
 import re
+from html import unescape
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
 from bot.usecases.wording import in_few_words, in_words
 
 _ID = re.compile(r"\bD-\d{4,}\b")
+_CODE = re.compile(r"`([^`<>]{1,300})`")
 
 PHASES = {
     "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
@@ -101,5 +104,16 @@ def few(of: object) -> str:
 
 
 def linked(text: str) -> Markup:
-    """A sentence with each incident that it names as a link to it."""
-    return Markup(_ID.sub(r'<a href="/d/\g<0>">\g<0></a>', str(escape(text))))  # escaped before
+    """A sentence with each incident that it names as a link to it, and each command as a link to the page that does the same."""
+    shown = _ID.sub(r'<a href="/d/\g<0>">\g<0></a>', str(escape(text)))  # escaped before
+    return Markup(_CODE.sub(_command, shown))
+
+
+def _command(code: re.Match[str]) -> str:
+    where, rest = "", unescape(code[1]).partition(" ")[2].partition(" ")[2]
+    if code[1].startswith("oombot size "):
+        where = "/size" if re.search(r"\b(?:MODEL|NAME|FILE)\b", rest) else f"/size?q={quote(rest)}"
+    elif code[1].startswith("oombot explain "):
+        where = f"/explain/{quote(rest, safe='')}"
+    shown = f"<code>{code[1]}</code>"
+    return f'<a href="{escape(where)}">{shown}</a>' if where else shown

@@ -127,3 +127,39 @@ def test_the_workers_own_call_of_the_sampler_is_warm_up_though_the_head_is_cut()
     )
     document = judge(BOOK, [Contribution("paste", text)])
     assert (document["phase"], document["first_error"]["line"]) == ("warmup", 4)
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("Qwen3-235B-A22B on 8xH100 with TP 8: CUDA out of memory with vllm", "oombot size Qwen3-235B-A22B --gpu H100-80GB --tp 8"),
+        ("vllm: OOM with Qwen/Qwen3-32B on 2x RTX 4090", "oombot size Qwen/Qwen3-32B --gpu RTX4090-24GB --tp 2"),
+        (
+            "vllm serve org/m1-70b -tp 4 --max-model-len 32768\n"
+            "It runs out of GPU memory before the weights are even fully loaded, shard 31/37. (vllm, 4x A100 80GB)",
+            "oombot size org/m1-70b --gpu A100-80GB --tp 4 --max-model-len 32768",
+        ),
+    ],
+)
+def test_a_model_and_cards_that_are_named_can_be_sized(said: str, command: str) -> None:
+    notes = judge(BOOK, [Contribution("paste", said)])["notes"]
+    assert f"`{command}` says whether this model goes onto these cards, and what is left for its cache." in notes
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "OOM with vllm on 8xH100, TP 8",
+        "OOM with vllm and Qwen/Qwen3-32B",
+        "OOM with vllm and our-finetune-v7 on 2x RTX 4090",
+        "vllm serve /data/models/m1-70b -tp 4\nOOM on 4x A100 80GB",
+        "vllm: CUDA OOM during graph capture with Qwen/Qwen3-32B on 2x RTX 4090",
+    ],
+)
+def test_what_sizing_cannot_look_up_or_does_not_decide_is_not_offered(said: str) -> None:
+    assert not [note for note in judge(BOOK, [Contribution("paste", said)])["notes"] if "oombot size" in note]
+
+
+def test_a_question_is_answered_with_what_it_names() -> None:
+    (note,) = judge(BOOK, [Contribution("paste", "How much GPU memory do I need to run Qwen/Qwen3-32B with vllm on 2x RTX 4090?")])["notes"]
+    assert "`oombot size Qwen/Qwen3-32B --gpu RTX4090-24GB --tp 2` tells what it needs and what fits." in note

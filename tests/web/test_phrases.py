@@ -73,3 +73,15 @@ def test_a_rank_without_a_number_goes_by_its_label() -> None:
 def test_incidents_named_in_a_sentence_are_links_and_nothing_else_is_markup() -> None:
     assert linked("<b> did not help in D-0004") == '&lt;b&gt; did not help in <a href="/d/D-0004">D-0004</a>'
     assert linked("AD-0004, D-12 and D-0004x") == "AD-0004, D-12 and D-0004x"
+
+
+def test_a_command_in_a_sentence_leads_to_the_page_that_does_the_same() -> None:
+    asked = linked("`oombot size org/m1 --gpu H100-80GB --tp 8` says it.")
+    assert (
+        asked
+        == '<a href="/size?q=org/m1%20--gpu%20H100-80GB%20--tp%208"><code>oombot size org/m1 --gpu H100-80GB --tp 8</code></a> says it.'
+    )
+    assert linked("`oombot size MODEL --gpu NAME`") == '<a href="/size"><code>oombot size MODEL --gpu NAME</code></a>'
+    assert linked("`oombot explain units`") == '<a href="/explain/units"><code>oombot explain units</code></a>'
+    assert linked("`vllm serve <m>`") == "`vllm serve &lt;m&gt;`".replace("`", "<code>", 1).replace("`", "</code>")
+    assert linked("`oombot size '\"><script>' --gpu H100`").count("<") == 4, "what somebody pasted is no markup, in the text or the address"
