@@ -25,9 +25,13 @@ class PhaseFinding:
 
 
 def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
-    """Every opinion, the most trustworthy first: weight, then messages, frames, progress, prose."""
+    """Every opinion, the most trustworthy first: weight, then messages, frames, progress, prose. Less than decisive ones that what
+    the engine says rules out are none.
+    """
     found = [*_named(book, scene), *_framed(book, scene), *_progressed(book, scene)]
-    return sorted(found, key=lambda f: WEIGHTS.index(f.weight))
+    out = {phase for row in book.ruled_out if holds(scene, any_=row.any, none=row.none) for phase in row.phases}
+    kept = (f for f in found if f.weight == "decisive" or f.phase not in out)
+    return sorted(kept, key=lambda f: WEIGHTS.index(f.weight))
 
 
 def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:

@@ -60,8 +60,10 @@ def _failed_below(scene: Scene, finding: PhaseFinding) -> bool:
 
 
 def _broken(scene: Scene) -> bool:
-    """Did the engine stop, as far as the paste shows?"""
-    return bool(scene.evidence.errors) or scene.has("wrapper") or bool(scene.evidence.frames)
+    """Did the engine stop with an error, as far as the paste shows? A process that only disappeared may have been killed from outside."""
+    gone = {(f.source, f.line) for f in scene.named("process-died")}
+    told = any("wrapper" in f.kinds and (f.source, f.line) not in gone for f in scene.facts)
+    return told or any((line.source, line.number) not in gone for line in scene.evidence.errors) or bool(scene.evidence.frames)
 
 
 def _other_cause(scene: Scene) -> PhaseFinding | None:
@@ -86,7 +88,7 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     """A log that came up and shows no error is no failure; nor is a question about how memory is used."""
     asks = next((f for f in scene.facts if "asks" in f.kinds), None)
-    silent = scene.error is None and not _broken(scene) and not any(scene.has(k) for k in ("says-failure", "says-oom", "host-kill"))
+    silent = scene.error is None and not _broken(scene) and not any(scene.has(k) for k in ("says-failure", "says-oom", "host-kill", "process-died"))
     if asks is not None and silent:
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)

@@ -21,6 +21,7 @@ class Rulebook:
         self.outer: Sequence[files.OuterFrame] = tables["outer"]
         self.marks: Sequence[files.Mark] = tables["mark"]
         self.rules: Sequence[files.PhaseRule] = tables["rule"]
+        self.ruled_out: Sequence[files.RuledOut] = tables["ruled_out"]
         self.remedies: Sequence[files.RemedyRule] = tables["remedy"]
         self.avoid: Sequence[files.AvoidRule] = tables["avoid"]
         self.questions: Sequence[files.QuestionRule] = tables["question"]

@@ -201,6 +201,7 @@ def _conditions(book: Rulebook) -> Iterator[tuple[str, str, list[files.Condition
     """Every rule that asks something of the scene: its table, its id, all that it asks."""
     for outer in book.outer:
         yield "outer", outer.id, [*outer.any, *outer.none, *(c for i in outer.inside for c in (*i.any, *i.none))]
+    yield from (("ruled_out", r.id, [*r.any, *r.none]) for r in book.ruled_out)
     asking: Iterable[tuple[str, str, Any]] = chain(
         (("rule", r.id, r) for r in book.rules),
         (("remedy", r.id, r) for r in book.remedies),

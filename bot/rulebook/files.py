@@ -123,6 +123,16 @@ class PhaseRule(Shape, frozen=True):
     of: Literal["failing", "anyone"] = "anyone"
 
 
+class RuledOut(Shape, frozen=True):
+    """Phases that a message excludes: no figure, mark or sentence may name them then, only what is decisive."""
+
+    id: str
+    title: str
+    phases: list[str]
+    any: list[Condition]
+    none: list[Condition] = []
+
+
 class RemedyRule(Shape, frozen=True):
     """One change and when it is the right one. Texts may name evidence: {free}, {utilization}.
 
@@ -315,6 +325,7 @@ class Book(Shape, frozen=True):
     outer: list[OuterFrame] = []
     mark: list[Mark] = []
     rule: list[PhaseRule] = []
+    ruled_out: list[RuledOut] = []
     remedy: list[RemedyRule] = []
     avoid: list[AvoidRule] = []
     question: list[QuestionRule] = []
