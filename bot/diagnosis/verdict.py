@@ -88,7 +88,8 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     """A log that came up and shows no error is no failure; nor is a question about how memory is used."""
     asks = next((f for f in scene.facts if "asks" in f.kinds), None)
-    silent = scene.error is None and not _broken(scene) and not any(scene.has(k) for k in ("says-failure", "says-oom", "host-kill", "process-died"))
+    broke = any(scene.has(kind) for kind in ("says-failure", "says-oom", "host-kill", "process-died"))
+    silent = scene.error is None and not broke and not _broken(scene)
     if asks is not None and silent:
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = next((f for f in scene.facts if "ready" in f.kinds), None)
