@@ -73,7 +73,7 @@ def _ranks(document: Document) -> Iterator[str]:
     spread = document.get("range")
     if spread:
         low, high = spread["kv_pool_bytes"]
-        yield wrapped(f"Other consumption is estimated: the pool lies between {gib(low)} and {gib(high)}.")
+        yield wrapped(f"“Other” is an estimate (see below), so the KV pool may come out anywhere from {gib(low)} to {gib(high)}.")
     if len(groups) > 1 and document["limiting_rank"] is not None:
         yield "  * limits the whole replica"
 
@@ -98,14 +98,15 @@ def _terms(document: Document) -> Iterator[str]:
     estimated = [term for term in document["terms"] if "range" in term]
     if not estimated:
         return
-    yield f"\n{bold('Other consumption')}, per rank (--other-bytes overrides; --json has each formula)"
-    rows = []
+    yield f"\n{bold('Other')}, per rank: what the engine needs beside weights and KV cache"
+    rows = [("", "likely", "range", "what it is")]
     for term in estimated:
         low, high = term["range"]
         basis = term["basis"].partition(" (")[0]  # `estimated`, or `measured D-0187`
-        beside = basis if term["inside_budget"] else f"{basis}, on top of the budget"
-        rows.append((term["name"], gib(term["bytes"]), f"{gib(low)} to {gib(high)}", beside))
-    yield table(rows, right=(1,))
+        beside = ["outside the budget"] * (not term["inside_budget"]) + [basis] * (basis != "estimated")
+        rows.append((term["name"], gib(term["bytes"]), f"{gib(low)} to {gib(high)}", ", ".join((term["says"], *beside))))
+    yield table(rows, right=(1,), headed=True)
+    yield wrapped("A start's own log tells these figures; --other-bytes puts one of yours in their place.")
 
 
 def _ways(document: Document) -> Iterator[str]:

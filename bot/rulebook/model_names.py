@@ -38,11 +38,12 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model on the hub by its id. `source` says where its figures come from."""
+    """A model on the hub by its id. `source` says where its figures come from; `stored`: how a checkpoint of it is (`awq`)."""
 
     id: str
     source: str
     text: str
+    stored: str = ""
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -76,7 +77,7 @@ class ModelNames:
         if stored is None or "quantization_config" in model.config:
             return None
         config = json.dumps({**model.config, "quantization_config": json.loads(stored.config)})
-        return NamedModel(name or model.id, f"{model.source}; its weights as usual for {stored.says}", config)
+        return NamedModel(name or model.id, f"{model.source}; its weights as usual for {stored.says}", config, ending)
 
     def _ended(self, name: str) -> NamedModel | None:
         for ending in sorted(self._stored, key=len, reverse=True):

@@ -13,7 +13,7 @@ from bot.domain.foreign import foreign_json
 from bot.reading.model.config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size_command import command, model_name
+from bot.usecases.size_command import command, model_shown
 from bot.usecases.size_compare import compare, several
 from bot.usecases.size_draft import told_of_draft
 from bot.usecases.size_estimates import Measured
@@ -21,7 +21,7 @@ from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, re
 from bot.usecases.size_refusals import refuse
 from bot.usecases.size_risks import risks
 from bot.usecases.size_search import room, ways
-from bot.usecases.size_terms import Term, other_terms, with_loading
+from bot.usecases.size_terms import SAYS, Term, other_terms, with_loading
 from bot.usecases.size_units import is_decimal
 from bot.usecases.size_verdict import Answer, headline, pool_range, verdict
 from bot.usecases.size_weights import weights_of
@@ -157,7 +157,7 @@ def document(told: Answer) -> dict[str, Any]:
         "risks": list(risks(asked, told.ranks[whole.limiting_rank or 0], told.other)),
         "decimal": is_decimal(asked.arguments),
         "engine_version": asked.version,
-        "model": model_name(asked.arguments),
+        "model": model_shown(asked.arguments),
         "gpu": asked.gpu.id if asked.gpu else None,
         "command": command(asked) if fits else None,
     }
@@ -171,7 +171,7 @@ def _range(told: Answer) -> dict[str, list[int]] | None:
 
 def _term(term: Term) -> dict[str, Any]:
     estimated = {} if term.low is None else {"range": [term.low, term.high], "inside_budget": term.inside}
-    return {"name": term.name, "bytes": term.bytes, "basis": term.basis, **estimated}
+    return {"name": term.name, "says": SAYS.get(term.name, ""), "bytes": term.bytes, "basis": term.basis, **estimated}
 
 
 def _rank(rank: RankBudget) -> dict[str, Any]:

@@ -117,9 +117,10 @@ def _from_rulebook(question: Mapping[str, Any], named: NamedModel) -> dict[str, 
     """With a quantization that cannot be made while loading, the model is taken as a checkpoint that is stored so."""
     asked = str(question.get("quantization") or "")
     stored = None if asked in ONLINE else load_model_names().stored_as(named, asked)
-    if stored is not None:  # which checkpoint that is, nobody said: the command names no one's
-        question = {name: value for name, value in question.items() if name != "quantization"} | {"serves": f"{asked.upper()}-CHECKPOINT"}
-        named = stored
+    if stored is not None:
+        question, named = {name: value for name, value in question.items() if name != "quantization"} | {"stored": asked.upper()}, stored
+    if named.stored and (stored is not None or "/" not in named.id):  # which checkpoint that is, nobody said: the command names no one's
+        question = {**question, "serves": f"{named.stored.upper()}-CHECKPOINT"}
     said = f"the model is {named.id} as the rulebook knows it ({named.source})"
     return {**question, "model": named.id, "config": named.config, "assumed": [*question.get("assumed", ()), said]}
 

@@ -30,6 +30,12 @@ def model_name(given: Mapping[str, Any]) -> str | None:
     return str(given.get("model") or "") or (str(own) if usable else None)
 
 
+def model_shown(given: Mapping[str, Any]) -> str | None:
+    """The model as an answer names it: with how it is `stored` where the question asked for that and named no such checkpoint."""
+    name, stored = model_name(given), given.get("stored")
+    return f"{stored} checkpoint of {name}" if name and stored else name
+
+
 def command(asked: Asked) -> str:
     """`vllm serve MODEL` with every engine argument that the question gave. `serves`: a checkpoint that is to be found first."""
     parts = ["vllm", "serve", str(asked.arguments.get("serves") or model_name(asked.arguments) or "MODEL")]

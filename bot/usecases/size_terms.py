@@ -1,6 +1,6 @@
 """The terms of the budget beside weights and pool: what the question gives, and what is estimated where it gives nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.overheads import Estimate
@@ -8,6 +8,17 @@ from bot.usecases.size_estimates import Measured, estimates, span
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import held_bytes
 from bot.usecases.size_weights import Held
+
+SAYS: Mapping[str, str] = {
+    "activations": "working memory of one batch",
+    "non-torch": "libraries beside PyTorch",
+    "CUDA graphs": "steps recorded for replay",
+    "repacked weights": "copies that kernels lay out",
+    "CUDA context and communicators": "the driver's own",
+    "weights while loading": "gone before the pool is sized",
+    "other": "as given",
+}
+"""What a term is, for people who do not know its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,8 +129,8 @@ def _unsure(told: Answer, say: Say) -> str:
     low, high = pool_range(told, rank) or (0, 0)
     least = say(low) if low > 0 else "nothing"
     return (
-        f"other consumption is estimated, which leaves between {least} and {say(high)} for the pool of rank {rank.rank}: "
-        f"at best enough and at worst too little for {_request(told, say)}"
+        f"what the engine needs beside weights and cache is estimated; it leaves between {least} and {say(high)} for the pool of "
+        f"rank {rank.rank}: at best enough and at worst too little for {_request(told, say)}"
     )
 
 

@@ -39,7 +39,7 @@ def test_without_a_card_nothing_is_estimated() -> None:
 
 def test_other_bytes_override_every_estimate() -> None:
     document = ask("llama-3.1-8b", gpu="H100", other_bytes=10 * 10**9)
-    assert document["terms"] == [{"name": "other", "bytes": 10 * 10**9, "basis": "given"}]
+    assert document["terms"] == [{"name": "other", "says": "as given", "bytes": 10 * 10**9, "basis": "given"}]
     assert document["range"] is None
     assert document["ranks"][0]["other_bytes"] == 10 * 10**9
 

@@ -110,6 +110,18 @@ def test_a_short_name_never_asks_the_hub() -> None:
     assert with_model({"model": "qwen3-8b"}, forbidden)["model"] == "Qwen/Qwen3-8B"
 
 
+@pytest.mark.parametrize(("model", "asked", "shown", "serves"), [
+    ("llama-3.3-70b", "awq", "AWQ checkpoint of meta-llama/Llama-3.3-70B-Instruct", "AWQ-CHECKPOINT"),
+    ("llama-3.3-70b", "fp8", "meta-llama/Llama-3.3-70B-Instruct", "meta-llama/Llama-3.3-70B-Instruct"),
+    ("llama-3.3-70b-gptq", None, "llama-3.3-70b-gptq", "GPTQ-CHECKPOINT"),
+])  # fmt: skip
+def test_a_checkpoint_that_nobody_named_is_named_as_one_to_be_found(model: str, asked: str | None, shown: str, serves: str) -> None:
+    question = {"model": model, "quantization": asked, "gpu": "H200", "tensor_parallel_size": 2}
+    document = size(load_sizing(), with_model(question, absent)).document
+    assert document["model"] == shown
+    assert document["command"].startswith(f"vllm serve {serves} ")
+
+
 def test_a_batch_line_with_strange_tensors_is_answered_without_them() -> None:
     document = size(load_sizing(), {"config": config_of("qwen3-8b"), "gpu": "H100", "tensors": {"a": 1}}).document
     assert document["fits"] is True
