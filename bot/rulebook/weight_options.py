@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, str] = {
     # drafts
     "mtp": "a layer that predicts a further token: { mixer, feed, projection = copied, dealt, two, streams; norms beside its own, name }",
     "dspark": "the same for layers that draft a whole block: projection = states, few-states; experts: the key of their own number",
-    "draft": "a model that only drafts: eagle, eagle3, dflash, dspark or medusa, and what that means for its ends",
+    "draft": "a model that only drafts: eagle, eagle3, dflash, dspark, medusa or (Gemma 4) assistant, and what that means for its ends",
     # adapters
     "adapters_on_tables": "embedding and output table take LoRA adapters: none, embedding or both",
     "adapters_on_experts": "experts take them",

@@ -21,6 +21,8 @@ WITHOUT_MODEL = frozenset({"ngram", "ngram_gpu", "suffix"})
 OWN = frozenset({"mtp", "dspark"})
 """Methods that may draft with layers of the model itself."""
 HEADS = frozenset({"eagle", "eagle3", "dflash", "dspark", "medusa"})
+ASSISTANTS = frozenset({"gemma4_assistant", "gemma4_unified_assistant"})
+"""Models of their own that the engine drafts with as with layers for further tokens. Source: vllm/config/speculative.py."""
 PREFIXES = {"eagle": "Eagle", "eagle3": "Eagle3", "dflash": "DFlash"}
 """What the engine puts before the architecture that such a draft's config.json names. Source: vllm/transformers_utils/configs/eagle.py."""
 MOST_TOKENS = 1024
@@ -94,7 +96,7 @@ def _method(told: Mapping[str, Any]) -> str:
         "dflash": "dflash" in model or kind == "dflash",
         "dspark": "dspark" in model,
     }
-    guesses |= {"medusa": kind == "medusa", "mtp": kind.endswith("mtp")}
+    guesses |= {"medusa": kind == "medusa", "mtp": kind.endswith("mtp") or kind in ASSISTANTS}
     return next((method for method, holds in guesses.items() if holds), "draft_model")
 
 
@@ -146,7 +148,7 @@ def _other_model(
         )
     if shape.heads % tp:
         raise Refused(f"{shape.heads} attention heads of the draft are not divisible by tensor parallel size {tp}", by="engine")
-    if method != "draft_model" and method not in HEADS:
+    if method != "draft_model" and method not in HEADS and not (method == "mtp" and config.get("model_type") in ASSISTANTS):
         return Draft(method, tokens, config, quantization, unknown=f"we do not know how the method {method} drafts")
     return Draft(method, tokens, config, quantization, shape.layers)
 

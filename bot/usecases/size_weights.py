@@ -87,7 +87,8 @@ def _with_draft(asked: Asked, held: Held) -> Held:
     first = asked.grid.ranks - tp
     added = [0] * first + [rank.resident for rank in weights.ranks]
     loading = held.loading or held.bytes
-    kept = f"{len(draft.layers)} layer{'' if len(draft.layers) == 1 else 's'} of KV cache"
+    caching = sum(map(bool, draft.layers))
+    kept = f"{caching} layer{'' if caching == 1 else 's'} of KV cache" if caching else "no KV cache of its own"
     where = " on the last pipeline stage" if asked.grid.pp > 1 else " on every rank"
     said = f"what drafts ({draft.method}, {draft.tokens} at once) adds {gib(max(added))} of weights and {kept}"
     return Held(

@@ -173,7 +173,7 @@ SCHEMAS: dict[str, Any] = {
         ranks=listed(fields(rank=WHOLE, **dict.fromkeys(RANK_BYTES, WHOLE_OR_NULL))),
         kv=fields(**dict.fromkeys(KV_COUNTS, WHOLE_OR_NULL), max_concurrency=NUMBER_OR_NULL),
         demand=fields(requests=WHOLE, bytes_per_rank=WHOLE, bytes_all_ranks=WHOLE, reserved_at_startup={"type": "boolean"}),
-        terms=listed(fields(name=TEXT, bytes=WHOLE, basis=TEXT)),
+        terms=listed(fields(name=TEXT, says=TEXT, bytes=WHOLE, basis=TEXT)),
         assumptions=listed(TEXT),
         engine_version=TEXT,
         command=TEXT_OR_NULL,

@@ -50,6 +50,21 @@ def refusal(config: dict[str, Any], draft: Any, **question: Any) -> tuple[str, s
     return str(refused.value), refused.value.by
 
 
+def test_gemma_4_s_assistant_reads_the_model_s_cache_and_keeps_none() -> None:
+    text = {
+        "model_type": "gemma4_text", "hidden_size": 256, "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 1, "head_dim": 256, "global_head_dim": 512, "vocab_size": 262144, "max_position_embeddings": 131072,
+        "layer_types": ["sliding_attention", "full_attention"],
+    }  # fmt: skip
+    model = {"architectures": ["Gemma4ForCausalLM"], **text, "hidden_size": 1536, "sliding_window": 512}
+    assistant = {"architectures": ["Gemma4AssistantForCausalLM"], "model_type": "gemma4_assistant", "backbone_hidden_size": 1536}
+    draft = {"model": "google/gemma-4-E2B-it-assistant", "config": assistant | {"text_config": text}, "num_speculative_tokens": 4}
+    attention, feed, norms = 2 * 256 * 4 * (256 + 512), 2 * 3 * 256 * 2048, 2 * 4 * 256 + 256 + 512 + 256
+    ends = 262144 * 256 + 2 * 1536 * 256 + 256 * 1536
+    assert added(model, draft) == [2 * (attention + feed + norms + ends)]
+    assert asked(model, speculative_config=draft).plan.request_bytes == asked(model).plan.request_bytes
+
+
 def test_what_the_engine_refuses_is_refused_in_its_name() -> None:
     assert refusal(DEEPSEEK | {"num_nextn_predict_layers": 0}, {"method": "mtp"}) == (
         "method mtp needs layers for further tokens, and config.json of the model has none",

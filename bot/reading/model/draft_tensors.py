@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.domain.tensors import ModelTensors, Part, Stretch, Table
-from bot.reading.model.tensor_attention import grouped
+from bot.reading.model.tensor_attention import grouped, head_dim
 from bot.reading.model.tensor_feeds import feed_forward
 from bot.reading.model.tensor_fields import Fields, MissingField, plausible_layers
 from bot.reading.model.tensor_latent import latent
 from bot.reading.model.tensor_ngrams import stream_mixer
-from bot.reading.model.tensor_parts import F32, Modules, column, copied, vector
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector
 from bot.reading.model.tensors import dtype_bytes, layer
 
 MOST_HEADS = 64
@@ -144,6 +144,17 @@ def _dspark(f: Fields) -> Draft:
     return layers, (*ends, *narrowed, *_corrections(f, "markov_rank", sure=False))
 
 
+def _assistant(f: Fields) -> Draft:
+    """Gemma 4's assistant: layers that read the model's cache, a matrix from its states and one back. Source: vllm gemma4_mtp.py."""
+    hidden, seen, vocab = f.find("hidden"), f.number("backbone_hidden_size"), f.find("vocab")
+    wide = int(f.raw("global_head_dim", 0)) or head_dim(f)
+    sizes = [wide if kind == "full_attention" else head_dim(f) for kind in f.raw("layer_types") or ["sliding_attention"] * f.find("layers")]
+    layers = tuple((*grouped(f, dim=dim, shared_cache=True), *feed_forward(f), vector(4 * hidden)) for dim in sizes)
+    ends = (Table("embed_tokens", vocab, hidden), column(("pre",), 2 * seen, Part(hidden)), row("post", Part(hidden), seen), vector(hidden))
+    listed = (vector(hidden * f.number("num_centroids")), vector(vocab, 8)) if f.raw("use_ordered_embeddings") else ()
+    return layers, (*ends, *listed)
+
+
 def _medusa(f: Fields) -> Draft:
     """Medusa: residual blocks and an output table for each head. Source: vllm medusa.py (until 0.2x)."""
     hidden, heads = f.find("hidden"), min(f.number("num_heads"), MOST_HEADS)
@@ -172,5 +183,5 @@ _LISTS = (
     "target_layer_ids",
 )
 
-DRAFTS = {"eagle": _eagle, "eagle3": _eagle3, "dflash": _dflash, "dspark": _dspark, "medusa": _medusa}
+DRAFTS = {"eagle": _eagle, "eagle3": _eagle3, "dflash": _dflash, "dspark": _dspark, "medusa": _medusa, "assistant": _assistant}
 """What `draft` in a family's [weights] may say."""

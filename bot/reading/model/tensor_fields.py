@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.reading.model.numbers import with_wide_layers
+
 NAMES: Mapping[str, Sequence[str]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim"),
     "layers": ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers"),
@@ -123,4 +125,4 @@ def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
         inner = config.get(key)
         if isinstance(inner, Mapping):
             return text_part(inner)
-    return config
+    return with_wide_layers(config)

@@ -16,6 +16,7 @@ def latent(f: Fields, inputs: int = 0) -> Modules:
     q_rank, kv_rank = int(f.raw("q_lora_rank", 0) or 0), f.number("kv_lora_rank")
     rope, nope, value = f.number("qk_rope_head_dim"), f.number("qk_nope_head_dim"), int(f.raw("v_head_dim", 0)) or f.find("hidden") // heads
     at = "self_attn."
+    gate = "element" if f.raw("mla_use_output_gate") else f.rule("head_gate", False)
     made: list[Module] = []
     if q_rank:
         made += [
@@ -30,7 +31,7 @@ def latent(f: Fields, inputs: int = 0) -> Modules:
         vector(kv_rank),
         column((at + "kv_b_proj",), kv_rank, Part(heads, nope + value)),
         row(at + "o_proj", Part(heads, value), hidden, bool(f.rule("out_bias", False))),
-        *((column((at + "g_proj",), hidden, Part(heads, value)),) if f.raw("mla_use_output_gate") else ()),
+        *((column((at + "g_proj",), hidden, Part(heads, value if gate == "element" else 1)),) if gate else ()),
         *((Plain((Part(heads, (nope + value) * kv_rank),), 2, "absorbed copies of kv_b_proj"),) if f.rule("absorbed", True) else ()),
     )
 

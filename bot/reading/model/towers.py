@@ -8,7 +8,15 @@ from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.model.towers_audio import qwen_audio, whisper_encoder
 from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
-from bot.reading.model.towers_other import blip2_queries, gemma3n_towers, mllama_vision, picture_codebook, resampler, text_encoder
+from bot.reading.model.towers_other import (
+    blip2_queries,
+    gemma3n_towers,
+    mllama_vision,
+    picture_codebook,
+    resampler,
+    self_conditioning,
+    text_encoder,
+)
 from bot.reading.model.towers_pictures import (
     clip_vision,
     cohere_projector,
@@ -170,6 +178,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "phi4-audio": phi4_audio,
     "phi4-vision": phi4_vision,
     "radio": radio_vision,
+    "self-conditioning": self_conditioning,
     "radio-whole": radio_whole,
 }
 """The closed set of towers that a family's `towers` may name."""

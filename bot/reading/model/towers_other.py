@@ -54,6 +54,13 @@ def blip2_queries(f: Fields) -> Modules:
     return query_former(f, "qformer_config", int(f.config.get("num_query_tokens", 32)), seen)
 
 
+def self_conditioning(f: Fields) -> Modules:
+    """Diffusion Gemma's way for a canvas into its own next round, whole on each rank. Source: vLLM models/diffusion_gemma.py."""
+    hidden = f.find("hidden")
+    inner = int(f.raw("self_conditioning_size", 0)) or f.find("intermediate")
+    return [full(hidden, 2 * inner, False), full(inner, hidden, False), vector(hidden)]
+
+
 def text_encoder(f: Fields) -> Modules:
     """BART's encoder; its embedding is the decoder's."""
     hidden = f.find("hidden")

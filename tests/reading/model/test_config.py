@@ -107,6 +107,12 @@ def test_gemma_4_has_heads_of_two_kinds() -> None:
     assert shape.layers[3] == (Heads(2, 512, 512),)
 
 
+def test_gemma_4_may_list_the_sizes_of_its_wide_layers_one_by_one() -> None:
+    fields = {**DENSE, "head_dim": 256, "layer_types": ["sliding_attention"] * 3 + ["full_attention"], "sliding_window": 1024}
+    wide = {"per_layer_config": {"3": {"head_dim": 512, "num_key_value_heads": 2}}}
+    assert read("Gemma4ForConditionalGeneration", text_config={**fields, **wide}).layers[3] == (Heads(2, 512, 512),)
+
+
 def test_llama_4_attends_in_chunks_but_in_every_fourth_layer() -> None:
     shape = read("Llama4ForConditionalGeneration", text_config={**DENSE, "attention_chunk_size": 8192})
     assert [cache.chunk for layer in shape.layers for cache in layer if isinstance(cache, Heads)] == [8192, 8192, 8192, None]
