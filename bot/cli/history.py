@@ -57,10 +57,5 @@ def _text(reply: Reply) -> str:
     )
 
 
-def _line(row: dict[str, Any]) -> list[str]:
-    said = [row["model"] or "", row["gpu"] or "", in_few_words(row), row["outcome"] or ""]
-    return [row["id"], row["at"][:10], row["phase"], _rank(row), *said]
-
-
 def _rank(row: dict[str, Any]) -> str:
     return "" if row["rank"] is None else str(row["rank"])

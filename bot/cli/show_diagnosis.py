@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, command, figure, headline, table, wrapped
-from bot.usecases.wording import in_few_words, in_words, then_each, what_worked
+from bot.usecases.wording import in_few_words, in_words, left_alone, then_each, what_worked
 
 _ROWS = (
     ("total_bytes", "device memory"),
@@ -91,7 +91,8 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
     for budget in document["budgets"][:2]:
-        shown = [(k, label) for k, label in _ROWS if budget[k] is not None or k in _ALWAYS]
+        always = _ALWAYS if document["engine"] in ("vllm", "unknown") else ()  # the others have no such terms
+        shown = [(k, label) for k, label in _ROWS if budget[k] is not None or k in always]
         rank = f"rank {budget['rank']}" if budget["rank"] is not None else "the engine"
         whose = f" ({budget['label']})" if budget["label"] not in ("log", "engine") else ""
         yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)
@@ -116,6 +117,8 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield "\n" + wrapped(f"{bold('The one change')}: {in_words(change, document['deployment'])}", first="")
         if change["command"]:
             yield command(change["command"])
+            if "MODEL" in change["command"].split():
+                yield wrapped("MODEL stands for yours. Flags that you have and that are not shown stay as they are.")
         yield wrapped(change["because"])
         if change["frees_bytes"]:
             yield f"  It frees {figure('frees_bytes', change['frees_bytes'])}."
@@ -126,7 +129,8 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"If the error does not move, take it back and try: {then_each(document['alternatives'], document['deployment'])}.")
     if document["avoid"]:
         yield f"\n{bold('Not to touch')}"
-        yield from (wrapped(f"{a['direction']} {a['flag']}: {a['because']}", indent="    ", first="  ") for a in document["avoid"])
+        told = left_alone(document["avoid"])
+        yield from (wrapped(f"{direction} {flag}: {because}", indent="    ", first="  ") for direction, flag, because in told)
 
 
 def similar_lines(similar: Sequence[Mapping[str, Any]]) -> Iterator[str]:

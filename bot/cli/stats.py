@@ -7,7 +7,7 @@ from typing import Any
 from bot.cli.terminal import bold, put, table
 from bot.settings import Settings
 from bot.usecases.reply import Reply
-from bot.usecases.wording import in_few_words
+from bot.usecases.wording import in_few_words, span
 
 
 def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,7 +40,7 @@ def _text(reply: Reply) -> str:
         elif isinstance(value, dict) and value:
             parts += ["", bold(name.replace("_", " ")), table([[str(k), _cell(v)] for k, v in value.items()], right=(1,))]
         elif name != "schema" and value is not None and not isinstance(value, list | dict):
-            parts.append(f"{name.replace('_', ' ')}: {_cell(value)}")
+            parts.append(f"{_name(name)}: {_cell(value)}")
     return "\n".join(parts)
 
 
@@ -52,8 +52,13 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
 
 def _rows(rows: list[dict[str, Any]]) -> str:
     names = list(rows[0])
-    return table([[n.replace("_", " ") for n in names], *[[_cell(row.get(n)) for n in names] for row in rows]], headed=True)
+    return table([[_name(n) for n in names], *[[_cell(row.get(n)) for n in names] for row in rows]], headed=True)
+
+
+def _name(name: str) -> str:
+    return name.replace("mean_seconds", "mean_time").replace("_", " ")
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+    """Counts are whole; what is not is a time in seconds."""
+    return "" if value is None else span(value) if isinstance(value, float) else str(value)

@@ -104,9 +104,10 @@ def _alarm(bar: Bar) -> str | None:
 
 def _inside(bar: Bar, part: Part, x: float, top: float, wide: float) -> Iterator[Mark]:
     """The part's figures inside it, where they have room."""
-    ink = f"on-{part.kind}"
+    ink, percent = f"on-{part.kind}", share(bar, part)
     if wide >= 76:
-        yield Text(x + wide / 2, top + 15, gib(part.bytes), 13, ink, bold=True, middle=True)
-        yield Text(x + wide / 2, top + 29, share(bar, part), 11, ink, middle=True)
-    elif wide >= 34:
-        yield Text(x + wide / 2, top + 22, share(bar, part), 12, ink, middle=True)
+        yield Text(x + wide / 2, top + (15 if percent else 22), gib(part.bytes), 13, ink, bold=True, middle=True)
+    if percent and wide >= 76:
+        yield Text(x + wide / 2, top + 29, percent, 11, ink, middle=True)
+    elif percent and wide >= 34:
+        yield Text(x + wide / 2, top + 22, percent, 12, ink, middle=True)

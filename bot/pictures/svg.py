@@ -10,7 +10,7 @@ from bot.pictures.marks import COLOURS, WIDE, Mark, Rectangle, Rule, Sheet, Text
 from bot.pictures.words import alt_text
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-_LETTER, _BOLD = 0.58, 0.64  # average width of a letter against its size; a text longer than its room is squeezed into it
+_LETTER, _BOLD = 0.53, 0.64  # average width of a letter against its size; what is longer than its room is squeezed into it
 
 
 def budget_svg(bars: Sequence[Bar], theme: Theme = "light", sheet: Sheet = WIDE) -> str:

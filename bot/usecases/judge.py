@@ -11,7 +11,7 @@ from bot.reading.read import read
 from bot.reading.redact import hidden_in
 from bot.rulebook.book import Rulebook
 from bot.usecases.as_json import diagnosis_document
-from bot.usecases.wording import some_named
+from bot.usecases.wording import named_change, some_named
 
 REFUTED = "same"
 WORKED = "fixed"
@@ -35,7 +35,7 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed]))
     offered = [(change["id"], change["flag"]) for change in document["alternatives"]]
     demoted = [(name, flag) for name, flag in offered if (name, flag) in failed]
-    document["notes"] += [f"{flag or name} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
+    document["notes"] += [f"{named_change(name, flag)} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
     document["notes"] += [
         f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
     ]

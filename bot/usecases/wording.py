@@ -82,6 +82,30 @@ def deed(change: Mapping[str, Any]) -> str:
     return f"{verb} {change['flag']}{_to(change)}"
 
 
+def named_change(name: str | None, flag: str | None) -> str:
+    """A change whatever its value, at the beginning of a sentence: its flag, or `More host memory`."""
+    few = flag or in_few_words({"id": name})
+    return few if flag else few[:1].upper() + few[1:]
+
+
+def left_alone(avoid: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """(direction, flag, because) of each change to leave alone; both directions of one flag in one, where the reason is the same."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for one in avoid:
+        told.setdefault((one["flag"], one["because"]), []).append(one["direction"])
+    return [(" or ".join(directions), flag, because) for (flag, because), directions in told.items()]
+
+
+def span(seconds: object) -> str:
+    """A duration in the one unit that fits it, or nothing."""
+    if not isinstance(seconds, int | float):
+        return ""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
 def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
     """What worked most often in similar incidents, in a sentence; nothing where fewer than two have ended or none was fixed."""
     ended = [one for one in similar if one.get("outcome")]

@@ -73,13 +73,3 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
         run = numbers[start:end]
         yield from [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
         start = end
-
-
-def span(seconds: object) -> str:
-    """A duration in the one unit that fits it, or nothing."""
-    if not isinstance(seconds, int | float):
-        return ""
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"

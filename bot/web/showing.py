@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
-from bot.usecases.wording import what_worked
+from bot.usecases.wording import left_alone, span, what_worked
 from bot.web import figures, phrases
 from bot.web.door import VIEWER, door_of
 from bot.web.drawing import drawing
@@ -36,10 +36,11 @@ def environment() -> jinja2.Environment:
     )
     for name in ("phase", "phase_during", "change", "few", "linked"):
         env.filters[name] = getattr(phrases, name)
-    for name in ("gib", "gigabytes", "figure", "exactly", "day", "span", "alike", "lines"):
+    for name in ("gib", "gigabytes", "figure", "exactly", "day", "alike", "lines"):
         env.filters[name] = getattr(figures, name)
     env.filters["drawing"] = drawing
-    env.filters["what_worked"] = what_worked
+    for told in (left_alone, span, what_worked):
+        env.filters[told.__name__] = told
     env.globals["phrases"] = phrases
     env.globals["static"] = _static
     for name in env.list_templates():

@@ -204,6 +204,18 @@ async def test_a_phone_gets_a_budget_picture_that_it_shows_whole(tab: Tab, site:
         assert await tab.run(shown) == [natural, True, True], (path, width)
 
 
+async def test_on_a_phone_the_answer_below_a_long_form_is_one_press_away(tab: Tab, site: str) -> None:
+    shown = "document.querySelector('.below').checkVisibility()"
+    await tab.look(1280, "light")
+    await tab.open(site + "/size?example=worked")
+    assert await tab.run(shown) is False, "in a window the answer stands beside the form"
+    await tab.look(390, "light")
+    await tab.open(site + "/size?example=worked")
+    assert await tab.run(shown) is True
+    assert await tab.run("document.querySelector('.below').getBoundingClientRect().bottom < innerHeight")
+    assert await tab.run("document.querySelector('.below a').textContent") == "It fits"
+
+
 @pytest.mark.parametrize("width", [1280, 700, 390])
 async def test_no_flag_is_broken_over_two_lines_by_the_review(tab: Tab, site: str, width: int) -> None:
     await tab.look(width, "light")
@@ -226,6 +238,7 @@ async def test_the_sizing_answer_follows_the_form(tab: Tab, site: str) -> None:
     text = await tab.run(script)
     assert "40 GB" in text, "half of the device"
     assert "12.5 GB" in text, "what is left for the pool"
+    assert await tab.run("document.querySelector('.below a').textContent === document.querySelector('.fits').textContent")
     assert tab.complaints == []
 
 

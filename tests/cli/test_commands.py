@@ -86,6 +86,9 @@ def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oomb
     oombot("outcome", "1", "wrong")
     (line,) = [line for line in oombot("stats")[1].splitlines() if "more host memory" in line]
     assert line.split()[-6:] == ["1", "0", "0", "0", "1", "0"]
+    counted = oombot("stats")[1]
+    assert "mean time to outcome: 0 seconds" in counted
+    assert "mean_seconds_to_outcome" in oombot("stats", "--json")[1]
 
 
 def test_explain_answers_a_question_in_the_askers_words(oombot: Oombot) -> None:

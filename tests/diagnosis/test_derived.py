@@ -192,3 +192,9 @@ def test_a_container_killed_at_its_limit_is_given_half_as_much_again(text: str, 
 def test_a_kill_that_no_limit_explains_is_not_sized_by_one(text: str) -> None:
     change = judged(text)["recommendation"]
     assert (change["id"], change["value"]) == ("raise-host-memory", None)
+
+
+def test_a_checkpoint_that_is_quantized_already_is_no_way_out_of_host_memory() -> None:
+    for model, ways in (("org/m1-235b", ["use-prequantized-checkpoint"]), ("org/m1-235b-FP8", [])):
+        document = judged(f"vllm serve {model} -tp 8\n" + POD)
+        assert [change["id"] for change in document["alternatives"]] == ways

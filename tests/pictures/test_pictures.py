@@ -172,3 +172,9 @@ def test_a_device_whose_size_nobody_reported_gets_no_shares() -> None:
     said = alt_text(bars_of({"budgets": [budget]}))
     assert "%" not in said
     assert "68.00 GiB reported" in said
+
+
+def test_a_text_that_fits_is_not_stretched() -> None:
+    drawn = budget_svg(bars_of(article()), "light", NARROW)
+    assert "KV pool 42.93 GiB (58 %) · outside 5.96 GiB (8 %)" in drawn
+    assert "textLength" not in drawn

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, what_worked
+from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, left_alone, named_change, what_worked
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,3 +89,14 @@ def test_what_worked_before_is_a_sentence_only_where_something_did() -> None:
         == "3 of 4 were fixed by lowering --max-num-seqs."
     )
     assert what_worked([like("fixed"), like("same")]) == "1 of 2 was fixed by lowering --max-num-seqs."
+
+
+def test_a_change_is_named_by_its_flag_or_by_what_it_is() -> None:
+    assert named_change("lower-max-num-seqs", "--max-num-seqs") == "--max-num-seqs"
+    assert named_change("raise-host-memory", None) == "More host memory"
+
+
+def test_both_directions_of_a_flag_are_left_alone_together_only_for_one_reason() -> None:
+    told = [("--a", "lower", "It is full."), ("--a", "raise", "It is full."), ("--b", "raise", "It is full."), ("--a", "set", "It is set.")]
+    avoid = [{"flag": flag, "direction": direction, "because": because} for flag, direction, because in told]
+    assert left_alone(avoid) == [("lower or raise", "--a", "It is full."), ("raise", "--b", "It is full."), ("set", "--a", "It is set.")]

@@ -256,3 +256,41 @@ async def test_a_browser_keeps_our_own_files_until_they_are_others_and_nothing_e
     ):
         async with browser.get(where) as answer:
             assert answer.headers["Cache-Control"] == kept, where
+
+
+async def test_an_engine_without_a_budget_shows_the_figures_that_it_printed_alone(serve: Serve, shelf: Shelf) -> None:
+    figures = documents.diagnosis()["budgets"][:1]
+    for engine, asked in (("vllm", True), ("sglang", False)):
+        shown = [{**figures[0], "non_torch_bytes": None, "activation_peak_bytes": None}]
+        shelf.incident = documents.incident(diagnosis=documents.diagnosis(engine=engine, budgets=shown))
+        text = await (await serve()).text("/d/D-0187")
+        assert ("Activation peak" in text) is asked, engine
+        assert "KV cache" in text
+
+
+async def test_what_the_figures_mean_is_told_where_there_are_figures(serve: Serve, shelf: Shelf) -> None:
+    browser = await serve()
+    assert "What these figures mean" in await browser.text("/d/D-0187")
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(budgets=[]))
+    assert "What these figures mean" not in await browser.text("/d/D-0187")
+
+
+async def test_one_reason_against_both_directions_is_said_once(serve: Serve, shelf: Shelf) -> None:
+    both = [{"flag": "--gpu-memory-utilization", "direction": way, "because": "It is the machine's memory."} for way in ("lower", "raise")]
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(avoid=both))
+    text = await (await serve()).text("/d/D-0187")
+    assert "<b>Do not lower or raise <code>--gpu-memory-utilization</code>.</b> It is the machine&#39;s memory." in text
+    assert text.count("It is the machine&#39;s memory.") == 1
+
+
+async def test_a_command_with_a_gap_says_what_stands_for_what(serve: Serve, shelf: Shelf) -> None:
+    text = "MODEL stands for yours."
+    shelf.incident = documents.incident(
+        diagnosis=documents.diagnosis(recommendation=documents.remedy(command="vllm serve org/m1 --enforce-eager"), alternatives=[])
+    )
+    browser = await serve()
+    assert text not in await browser.text("/d/D-0187")
+    shelf.incident = documents.incident(
+        diagnosis=documents.diagnosis(recommendation=documents.remedy(command="vllm serve MODEL --enforce-eager"), alternatives=[])
+    )
+    assert text in await browser.text("/d/D-0187")

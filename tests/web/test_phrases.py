@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.web.figures import alike, exactly, figure, gib, gigabytes, span
+from bot.usecases.wording import span
+from bot.web.figures import alike, exactly, figure, gib, gigabytes
 from bot.web.phrases import change, linked
 
 

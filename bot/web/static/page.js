@@ -97,6 +97,9 @@ if (sizing) {
       if (mine === newest && (reply.ok || reply.status === 400)) {
         answer.innerHTML = html;
         showCopy(answer);
+        const short = document.querySelector(".below a");
+        const verdict = answer.querySelector(".fits");
+        if (short) short.textContent = verdict ? verdict.textContent : "It cannot be answered";
       }
     } finally {
       if (mine === newest) answer.classList.remove("busy");
