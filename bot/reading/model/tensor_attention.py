@@ -1,8 +1,8 @@
 """Grouped-query attention of every kind, as tensors."""
 
 from bot.domain.tensors import Module, Part, Plain, whole
-from bot.reading.model.tensor_fields import Fields
-from bot.reading.model.tensor_parts import Modules, column, copied, row, vector
+from bot.reading.model.tensor_fields import Fields, plausible_layers
+from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector
 
 
 def head_dim(f: Fields) -> int:
@@ -84,6 +84,15 @@ def indexed(f: Fields) -> Modules:
         row(at + "o_proj", Part(heads, dim), hidden),
         vector(2 * dim + 2 * index_dim),
     )
+
+
+def value_experts(f: Fields) -> Modules:
+    """K2 Horizon: values of several matrices, chosen token by token; plain attention where the file names none. Source: k2_horizon.py."""
+    count = int(f.raw("mova_num_experts", 0))
+    hidden, kv = f.find("hidden"), Part(kv_heads(f), head_dim(f), "heads")
+    value = column(("self_attn.v_experts",), hidden, kv)
+    router = (copied("self_attn.v_router", hidden, count), vector(count, F32))
+    return (*grouped(f), *[value] * (plausible_layers(count, "value experts") - 1), *router) if count else grouped(f)
 
 
 def narrow_query(f: Fields) -> Modules:

@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.domain.tensors import Module, Part, Plain, Stretch, Table, whole
 from bot.reading.model.tensor_attention import head_dim
+from bot.reading.model.tensor_feeds import banks
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_latent import shared_sources
 from bot.reading.model.tensor_ngrams import engrams, ngram_layers, ngram_tables, stream_mixer
@@ -26,7 +27,7 @@ def ends(f: Fields) -> list[Stretch]:
     stretches = [
         Stretch("every" if everywhere else "first", (table, *before(f))),
         Stretch("last", (final, *after(f))),
-        Stretch("every", tuple(rotary(f))),
+        Stretch("every", (*rotary(f), *banks(f))),
         Stretch(f.rule("tower_stages", "every"), tuple(tower(f)), encoder=True),
     ]
     if not (tied or headless):

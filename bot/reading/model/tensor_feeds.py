@@ -1,7 +1,7 @@
 """What feeds forward in a layer: dense, or experts with their router and shared ones."""
 
 from bot.domain.tensors import Experts, Linear, Module, Part, Plain, whole
-from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, undealt, vector
 
 
@@ -52,6 +52,19 @@ def hashed_mixture(f: Fields) -> Modules:
     """The first layers of DeepSeek-V4: experts looked up by token in a table instead of a corrected router."""
     table = Plain((whole(f.find("vocab")), whole(f.number("num_experts_per_tok"))), 4, "experts by token")
     return (*mixture(f), table)
+
+
+def beside_banks(f: Fields) -> Modules:
+    """What a layer has of its own where the experts are banks that many layers share: experts that every token passes."""
+    at = f"{f.rule('experts_name', 'mlp')}."
+    return shared_experts(f, at, shared_intermediate(f, f.find("expert_intermediate")), bool(f.rule("experts_gated", True)))
+
+
+def banks(f: Fields) -> Modules:
+    """Those banks, on every stage. Source: vLLM models/interns2_mobius.py."""
+    count = int(f.raw(f.rule("banks", ""), 0))
+    own = len(beside_banks(f)) if count else 0
+    return (mixture(f)[:-own] if own else mixture(f)) * plausible_layers(count, "banks of experts") if count else ()
 
 
 def shared_experts(f: Fields, at: str, intermediate: int, gated: bool) -> Modules:

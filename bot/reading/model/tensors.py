@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.domain.tensors import ModelTensors
-from bot.reading.model.tensor_attention import grouped, indexed, narrow_query, picture_attention, wide_heads, window_heads
+from bot.reading.model.tensor_attention import grouped, indexed, narrow_query, picture_attention, value_experts, wide_heads, window_heads
 from bot.reading.model.tensor_ends import ends
 from bot.reading.model.tensor_extras import hyper_connections, laurel, per_layer_inputs
-from bot.reading.model.tensor_feeds import feed_forward, hashed_mixture, mixture
+from bot.reading.model.tensor_feeds import beside_banks, feed_forward, hashed_mixture, mixture
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_latent import compressed_latent, indexer, latent
 from bot.reading.model.tensor_layers import feed_kinds, indexer_kinds, mixer_kinds
@@ -22,6 +22,7 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention-without-kv": lambda f: grouped(f, shared_cache=True),
     "attention-global": wide_heads,
     "attention-window": window_heads,
+    "attention-value-experts": value_experts,
     "attention-indexed": indexed,
     "attention-index-query": index_query,
     "attention-narrow-query": narrow_query,
@@ -51,6 +52,7 @@ FEEDS: Mapping[str, Callable[[Fields], Modules]] = {
     "dense": feed_forward,
     "experts": mixture,
     "hashed-experts": hashed_mixture,
+    "shared-experts": beside_banks,
     "none": lambda f: (),
 }
 """What may feed forward in a layer."""

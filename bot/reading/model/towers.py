@@ -28,8 +28,8 @@ from bot.reading.model.towers_pictures import (
     sam_and_qwen2,
     siglip_head,
 )
-from bot.reading.model.towers_qwen import qwen2_vision, qwen3_vision, qwen25_vision
-from bot.reading.model.towers_shuffled import idefics3_vision, nvlm_vision, ovis_vision, radio_vision, radio_whole
+from bot.reading.model.towers_qwen import bailing_vision, qwen2_vision, qwen3_vision, qwen25_vision
+from bot.reading.model.towers_shuffled import idefics3_vision, minicpm_merging, nvlm_vision, ovis_vision, radio_vision, radio_whole
 
 
 def siglip(f: Fields) -> Modules:
@@ -169,9 +169,11 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "siglip-head": siglip_head,
     "sam-and-clip": sam_and_clip,
     "sam-and-qwen2": sam_and_qwen2,
+    "bailing-vision": bailing_vision,
     "blip2-queries": blip2_queries,
     "granite-audio": granite_audio,
     "idefics3-vision": idefics3_vision,
+    "minicpm-merging": minicpm_merging,
     "nvlm-vision": nvlm_vision,
     "ovis-vision": ovis_vision,
     "parakeet": parakeet,

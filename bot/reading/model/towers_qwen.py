@@ -43,12 +43,23 @@ def qwen3_vision(f: Fields) -> Modules:
     merged = hidden * int(v("spatial_merge_size")) ** 2
     merger: Modules = [wide(merged, Part(merged)), back(Part(merged), out)]
     deep: Modules = [vector(2 * merged), *merger] * len(v("deepstack_visual_indexes", default=()))
+    return [*_qwen3_blocks(f), *merger, *deep]
+
+
+def bailing_vision(f: Fields) -> Modules:
+    """The same tower without mergers, and two matrices into the language model. Source: vLLM models/bailing_moe_v3_vl.py."""
+    v, text = Sizes(f, "vision_config"), f.find("hidden")
+    merged = int(v("hidden_size")) * int(v("spatial_merge_size")) ** 2
+    return [*_qwen3_blocks(f), wide(merged, Part(text)), back(Part(text), text)]
+
+
+def _qwen3_blocks(f: Fields) -> Modules:
+    v = Sizes(f, "vision_config")
+    hidden = int(v("hidden_size"))
     return [
         patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden),
         vector(int(v("num_position_embeddings")) * hidden),
         *blocks(int(v("depth")), hidden, int(v("num_heads")), int(v("intermediate_size"))),
         vector(2 * hidden),
-        *merger,
-        *deep,
         turned(hidden // int(v("num_heads"))),
     ]

@@ -30,6 +30,27 @@ def idefics3_vision(f: Fields) -> Modules:
     ]
 
 
+def minicpm_merging(f: Fields) -> Modules:
+    """MiniCPM-V 4.6 and 4.7: SigLIP, a merging by window attention, a merging projector. Source: vLLM models/minicpmv4_6.py."""
+    v = Sizes(f, "vision_config")
+    hidden, heads, inner = int(v("hidden_size")), int(v("num_attention_heads")), int(v("intermediate_size"))
+    patch, text, square = int(v("patch_size")), f.find("hidden"), 4
+    depth = int(v("num_hidden_layers")) - (1 if f.config.get("drop_vision_last_layer") else 0)
+    attention = blocks(1, hidden, heads, inner)[:2]
+    return [
+        patches(3 * patch * patch, hidden),
+        vector((int(v("image_size")) // patch) ** 2 * hidden + 2 * hidden),
+        *blocks(depth, hidden, heads, inner),
+        *attention,
+        vector((2 + 2 * square) * hidden),
+        full(square * hidden, square * inner),
+        full(square * inner, hidden),
+        vector(2 * square * hidden),
+        full(square * hidden, square * hidden),
+        full(square * hidden, text),
+    ]
+
+
 def nvlm_vision(f: Fields) -> Modules:
     """InternViT with seven heads more, so that they can be dealt, and a projector as wide as the language model's feed-forward.
 
