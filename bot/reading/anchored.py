@@ -1,13 +1,12 @@
 """Lines looked through all at once for plain texts: a pattern is tried only where a text that it needs stands."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 
 import ahocorasick_rs
 
 from bot.domain.evidence import LogLine
-from bot.reading.prose import Prose
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.files import FactRule
 
@@ -39,11 +38,6 @@ class FactFinder:
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
         self._anchored = lru_cache(maxsize=256)(self._anchored_in)
         self._goes_on = lru_cache(maxsize=4096)(self._going_on)
-
-    @cached_property
-    def prose(self) -> Prose:
-        """Its rules for what people write."""
-        return Prose([rule for rule in self._book.facts if "prose" in rule.kinds])
 
     def rules_of(self, line: LogLine, after: LogLine | None) -> Mapping[str, FactRule]:
         """The rules that a line may match, by id: those with an anchor in it, or in its break with the line after it."""

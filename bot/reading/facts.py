@@ -1,8 +1,10 @@
 """What the lines say: every message that the rulebook knows, and every traceback frame."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import regex
@@ -10,7 +12,8 @@ import regex
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import FactFinder, finder_of
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
-from bot.reading.prose import may_be_prose
+from bot.reading.prose import is_talk
+from bot.reading.said import speech_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
@@ -33,6 +36,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     below_frame: dict[str, int] = {}
     reader = _Reader(finder_of(book), lines)
     recurring = _Recurring()
+    spoken: list[int] = []
     for order, line in enumerate(lines):
         text = line.text
         if not text:
@@ -52,6 +56,8 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         below_frame.pop(key, None)
         if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
             continue
+        if is_talk(line):
+            spoken.append(order)
         found = reader.facts_of(order)
         if not line.signed and order and (begun := reader.begun_above(order, {fact.id for fact in found})):
             known = {(fact.id, fact.order) for fact in facts[-LATELY:]}
@@ -59,7 +65,41 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         if found:
             facts += [*recurring.last(reader), *found]
             recurring.learn(line, found)
-    return [*facts, *recurring.last(reader)], frames
+    facts += recurring.last(reader)
+    said = list(_said(book, lines, spoken))
+    return (sorted([*facts, *said], key=lambda fact: fact.order) if said else facts), frames
+
+
+def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
+    """What people say in the lines that are theirs, each at the line where it says so."""
+    for paragraph in _paragraphs(lines, spoken):
+        begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0))
+        for said in speech_of(book).read(_flowing([lines[order].text for order in paragraph])):
+            order = paragraph[bisect_right(begins, said.at) - 1]
+            line = lines[order]
+            yield Fact(
+                id=said.moment.id, kinds=frozenset(said.moment.kinds), fields={}, speaker=line.speaker, source=line.source,
+                line=line.number, text=line.text, order=order,
+            )  # fmt: skip
+
+
+def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[list[int]]:
+    """Lines of talk that follow one another, empty ones between them left out."""
+    paragraph: list[int] = []
+    for order in spoken:
+        if paragraph and (
+            lines[order].source != lines[order - 1].source or any(lines[n].text.strip() for n in range(paragraph[-1] + 1, order))
+        ):
+            yield paragraph
+            paragraph = []
+        paragraph.append(order)
+    if paragraph:
+        yield paragraph
+
+
+def _flowing(texts: Sequence[str]) -> str:
+    """The lines as one text: a sentence goes on in a line that begins with a small letter; else it ends with its line."""
+    return "".join(text + (" " if after[:1].islower() else "\n") for text, after in zip(texts, [*texts[1:], ""], strict=True))
 
 
 class _Recurring:
@@ -133,42 +173,38 @@ class _Reader:
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
         line, following = self._lines[order], _following(self._lines, order, 8)
-        words: frozenset[int] | None = None
+        talk = is_talk(line)
         for rule in rules:
-            patterns: Sequence[str] = (rule.pattern,)
-            if "prose" in rule.kinds:
-                if not may_be_prose(rule, line):
-                    continue
-                words = self._finder.prose.words(line, following) if words is None else words
-                patterns = self._finder.prose.patterns(rule, words)
-            fields = self._captured(rule, patterns, line, following)
+            if "prose" in rule.kinds and not talk:
+                continue
+            fields = self._captured(rule, line, following)
             if fields is not None:
                 yield Fact(
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order,
                 )  # fmt: skip
 
-    def _captured(self, rule: FactRule, patterns: Sequence[str], line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
-        if not rule.pattern or not patterns:
-            return None if rule.pattern else {}
+    def _captured(self, rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
+        if not rule.pattern:
+            return {}
         known = (rule.id, line.text)
         if known not in self._read:
-            self._read[known] = _fields(rule, patterns, line.text, len(line.text))
+            self._read[known] = _fields(rule, line.text, len(line.text))
         best = self._read[known]
         alone = not rule.spans and (not following or following[0].signed)
         for text in _joined(rule, line, following):
             if best is not None and (len(best) == len(rule.fields) or alone):
                 break
-            fields = _fields(rule, patterns, text, len(line.text))
+            fields = _fields(rule, text, len(line.text))
             if fields is not None and (best is None or len(fields) > len(best)):
                 best = fields
         return best
 
 
-def _fields(rule: FactRule, patterns: Sequence[str], text: str, within: int) -> dict[str, Any] | None:
+def _fields(rule: FactRule, text: str, within: int) -> dict[str, Any] | None:
     """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
-    match = next((m for pattern in patterns if (m := _search(pattern, text)) is not None and m.start() <= within), None)
-    return None if match is None else _parsed(rule, groups(match))
+    match = _search(rule.pattern, text)
+    return None if match is None or match.start() > within else _parsed(rule, groups(match))
 
 
 def _search(pattern: str, text: str) -> "regex.Match[str] | None":

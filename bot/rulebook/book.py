@@ -39,6 +39,8 @@ class Rulebook:
         self.vocabularies: Sequence[files.Vocabulary] = tables["vocabulary"]
         self.namings: Sequence[files.Naming] = tables["naming"]
         self.model_words: Sequence[files.ModelWords] = tables["model_words"]
+        self.words: Sequence[files.Word] = tables["word"]
+        self.moments: Sequence[files.Moment] = tables["moment"]
         self.homes = homes
         self.digest = digest
 

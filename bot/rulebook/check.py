@@ -134,7 +134,7 @@ def _anchors(book: Rulebook) -> Iterator[Problem]:
 
 
 def _without_example(book: Rulebook) -> Iterator[Problem]:
-    for table, rule in _spoken(book):
+    for table, rule in (*_spoken(book), *(("moment", moment) for moment in book.moments)):
         if not rule.example:
             yield _problem(book, table, rule.id, "no example: add a line in the real format, with what must be captured")
     named = [("naming", n.pattern, n.example) for n in book.namings]
@@ -213,7 +213,8 @@ def _conditions(book: Rulebook) -> Iterator[tuple[str, str, list[files.Condition
 
 def _kinds(book: Rulebook) -> Iterator[Problem]:
     """Every kind that a condition names is a fact's, derived, told by a name, or made from an argument."""
-    known = {kind for fact in book.facts for kind in fact.kinds} | {d.kind for d in book.derived} | {n.kind for n in book.namings}
+    said = chain((fact.kinds for fact in book.facts), (moment.kinds for moment in book.moments))
+    known = set(chain.from_iterable(said)) | {d.kind for d in book.derived} | {n.kind for n in book.namings}
     known |= {f"{made}-{a.name.replace('_', '-')}" for made, a in product(("set", "given", "tried"), book.arguments)}
     for table, rule_id, conditions in _conditions(book):
         for kind in dict.fromkeys(kind for c in conditions for kind in texts(c.kind)):

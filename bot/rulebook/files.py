@@ -317,6 +317,42 @@ class Naming(Shape, frozen=True):
     example: str
 
 
+Meaning = Literal[
+    "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "device", "memory", "cache", "pool", "make",
+    "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "before", "but", "then", "thereafter", "fine", "not",
+    "wish", "question", "asking", "eager", "nothing",
+]  # fmt: skip
+
+
+class Word(Shape, frozen=True):
+    """What complains in people's sentences, and what joins them together."""
+
+    means: Meaning
+    says: list[str]
+
+
+class Moment(Shape, frozen=True):
+    """What an engine can be at, in people's words; `telling` words are said of nothing else.
+
+    `lasting`: what comes after it is meant by it too (a wake-up). `again`: it may have gone well before (requests).
+    `begins_after`: what is going on as long as it has not begun.
+    `alone`: its words complain by themselves. `aside`: it says something beside whatever else is said.
+    """
+
+    id: str
+    title: str
+    kinds: list[str]
+    telling: list[str] = []
+    says: list[str] = []
+    lasting: bool = False
+    again: bool = False
+    begins_after: str = ""
+    alone: bool = False
+    aside: bool = False
+    example: list[FactExample] = []
+    counterexample: list[Counterexample] = []
+
+
 class Book(Shape, frozen=True):
     """All that one rule file may hold; each file holds some of it."""
 
@@ -343,3 +379,5 @@ class Book(Shape, frozen=True):
     vocabulary: list[Vocabulary] = []
     naming: list[Naming] = []
     model_words: list[ModelWords] = []
+    word: list[Word] = []
+    moment: list[Moment] = []

@@ -1,5 +1,5 @@
-"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); words (?&FAILS), (?&OOM), (?&GAP),
-(?&WHILE), (?&SENT), (?&ASKED), (?&LOADS); what stands around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
+"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); what stands
+around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
 """
 
 import re
@@ -12,35 +12,6 @@ PIECES = {
     "NUM": r"[-+\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?",
     "COUNT": r"\d{1,3}(?:,\d{3})+|\d+",
     "SIZE": r"[-+\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b",
-    "FAILS": r"""(?i:(?:(?<![A-Za-z0-9_-])OOM(?:s|ed|ing|'s|'ed|'d)?(?![A-Za-z0-9_])|out[\ -]of[\ -]memory
-  |OutOfMemory(?:Error)?|crash(?:es|ed|ing)?\b
-  |fail(?:s|ed|ing)?\b|dies\b|died\b)
-  (?:\ ?\((?:OOM|out\ of\ memory)\))?(?:\ (?:CUDA\ )?(?:errors?|issues?|problems?|exceptions?|crash(?:es)?))?)""",
-    "OOM": r"""(?i:(?<![A-Za-z0-9_-])OOM(?:s|ed|ing|'s|'ed|'d)?(?![A-Za-z0-9_])|out[\ -]of[\ -](?:(?:GPU|CUDA|device)\ )?memory|OutOfMemory
-  |(?:runs?|ran|running)\ out\ of\ (?:the\ )?(?:GPU|CUDA|VRAM|video|device)|显存(?:不足|不够|溢出|爆)|爆显存)""",
-    "GAP": r"""(?i:(?:(?!\b(?:fine|ok|okay|success\w*|finish\w*|complet\w*|after|but|then|until|without|works?|before|not|once)\b)
-  (?:[^.;!?。；]|\.(?=\S))){0,60}?)""",
-    "SENT": r"(?:[^.;!?。；\n]|\.(?=\S))",
-    # what only a server that runs is asked, or how it is driven
-    "ASKED": r"""(?i:\b(?:stress|soak)(?:[-_\ ]?test\w*|\.sh|[-_\ ](?:script|run))?\b|\b\w+-stress\b|\bbench(?:mark_serving|\ serve)\b
-  |\bcurl\b|\bchatting\b|\bconcurrency\b|(?<!-)\btool[\ -]calls?\b(?!-)|\bconversations?\b|\bchat\ completions?\b
-  |\bendpoint\ (?=goes|runs|OOM)|\bburst\ of\ |(?<![-_])\bprefill\ of\b|\bfirst\ (?:request|prompt|inference|call|query)\b
-  |\bcontext\b[^.;]{0,20}?\b(?:gets|grows|becomes)\b
-  |\b(?:people|users?)\ (?:chat|ask|use|connect|send|hit)\w*|\bthe\ more\ (?:users|requests|clients)\b
-  |(?<!\b(?:will|please|can|could)\ )\b(?:send(?:s|ing)?|upload(?:s|ed|ing)?)\ |\b(?:large|big|huge)\ (?:images?|videos?|inputs?)\b
-  |\b(?:stream|submitt|post)ing\ (?:[\w-]+\ ){0,3}?(?:prompts?|requests?|questions?)\b
-  |\b(?:images|videos|prompts|requests|PDFs|files)\ (?:are|get)\ (?:sent|processed|uploaded|posted)\b
-  |\b(?:several|many|multiple|two|three|four|\d+|concurrent|parallel|simultaneous|long|large|big)\ (?!dummy)(?:[\w-]+\ ){0,2}?
-   (?:users|clients|requests|conversations?|prompts|queries|completions|texts|documents)\b
-  |\bprocess(?:es|ing)\ (?:[\w-]+\ ){0,2}?(?:PDFs?|pages?|documents?|images?|prompts?)\b)""",
-    # how people name the reading and the layout of weights
-    "LOADS": r"""(?i:\b(?:load_model|load_weights|process_weights_after_loading|create_weights)\b
-  |\bconvert(?:s|ed|ing)?\ (?:the\ )?weights\b|\b(?:re-?pack(?:s|ed|ing)?|swizzl\w*|shuffl\w*|post-load\w*)\b
-  |\bshards?\ \d+\ ?(?:/|of)\ ?\d+
-  |(?<!\b(?:after|once)\ )\b(?:model|weights?|checkpoint|safetensors)\ (?:load(?:ing)?\b|(?:is|are|was|were)\ (?:being|still)\ load)
-  |(?<!\b(?:after|once|under)\ )\b(?:load(?:s|ing)?|read(?:s|ing)|initiali[sz]ing)\ (?:[\w.-]+\ ){0,4}?
-   (?:models?|weights?|checkpoints?|shards?|safetensors|layers|\d+(?:\.\d+)?B)\b)""",
-    "WHILE": r"(?i:\b(?:at|in|during|while|when(?:ever)?|on|upon|after|under|with|once)\b)",
     # behind a secret's name: a number, a stage; not what makes it the name of a file, a limit or a reference
     "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size
   |ttl|expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)

@@ -48,7 +48,7 @@ class Case:
 
 def cases(book: Rulebook) -> Iterator[Case]:
     """Every example and counterexample of the rulebook."""
-    for table, rules in (("fact", book.facts), ("redaction", book.redactions)):
+    for table, rules in (("fact", book.facts), ("moment", book.moments), ("redaction", book.redactions)):
         for rule in rules:
             yield from (Case(table, rule.id, n, e.line, dict(e.expect)) for n, e in enumerate(rule.example, 1))
             yield from (Case(table, rule.id, n, c.line, None, True, c.instead) for n, c in enumerate(rule.counterexample, 1))
@@ -136,6 +136,14 @@ def _rivals(own: Fact, found: list[Fact], shown: str) -> Iterator[str]:
             yield f"and {other.id} both read {', '.join(sorted(fields))} from {shown}"
 
 
+def _moment_faults(book: Rulebook, case: Case) -> list[str]:
+    named = [fact.id for fact in _facts(book, case.line)]
+    if (case.rule in named) is not case.counter:
+        return []
+    shown = f"{case.line[:70]!r}: {', '.join(named) or 'nothing'} was read"
+    return [f"is named where it must not be, in {shown}" if case.counter else f"is not named in {shown}"]
+
+
 def _format_faults(book: Rulebook, case: Case) -> list[str]:
     """Its signature is among those peeled off; alone, or with the others on the line, it gives what the example says."""
     text = clean(case.line)
@@ -176,4 +184,10 @@ def _accounting_faults(book: Rulebook, case: Case) -> list[str]:
     return says
 
 
-_JUDGES = {"fact": _fact_faults, "format": _format_faults, "redaction": _redaction_faults, "accounting": _accounting_faults}
+_JUDGES = {
+    "fact": _fact_faults,
+    "moment": _moment_faults,
+    "format": _format_faults,
+    "redaction": _redaction_faults,
+    "accounting": _accounting_faults,
+}

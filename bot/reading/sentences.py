@@ -1,0 +1,113 @@
+"""How a sentence speaks of each moment in it: it was going on, it was over, it had not begun, or it is another matter."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bot.reading.words import Mention
+from bot.rulebook.files import Moment
+
+COMPLAINTS = ("shortage", "failure", "killed", "lack", "error")
+JOINS = 28
+"""Letters between a joining word and the moment that it joins."""
+DENIES = 32
+"""Letters between a denial and the joining word that it denies: `not considered during`."""
+FOLLOWS = 40
+"""Letters between a moment and the word behind it that says how it went."""
+_END = re.compile(r"[.!?;](?=[\s\"')*_`]|$)[\"')*_`]*|[。！？；]|\n+")
+_COMMA = re.compile(r"[,，、]")
+_JOINTS = ("and", "or", ",", "/", "and the", "->", "的", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Its words in order, and of each moment among them how it is spoken of: while, at (the same, less surely), bare, past, before, off."""
+
+    start: int
+    text: str
+    words: Sequence[Mention]
+    relations: Mapping[Mention, str]
+
+    def has(self, *means: str) -> bool:
+        """Is there a word that means one of these?"""
+        return any(one.means in means for one in self.words)
+
+    def names(self, *moments: str) -> bool:
+        """Does it name one of these moments, however it speaks of it?"""
+        return any(one.moment in moments for one in self.relations)
+
+    def all_of(self, *means: str) -> list[Mention]:
+        """Its words that mean one of these."""
+        return [one for one in self.words if one.means in means]
+
+    def between(self, one: Mention, other: Mention) -> list[Mention]:
+        """The words that stand between two of them."""
+        first, last = sorted((one, other))
+        return [word for word in self.words if first.end <= word.start < last.start]
+
+    def pairs(self, means: str, other: str, within: int) -> list[tuple[Mention, Mention]]:
+        """Two words of these meanings with no more than so many letters between them, the nearest first."""
+        found = [(a, b) for a in self.all_of(means) for b in self.all_of(other) if apart(a, b) <= within]
+        return sorted(found, key=lambda pair: apart(*pair))
+
+
+def bounds(text: str) -> Sequence[tuple[int, int]]:
+    """Where the sentences of a plain text begin and end."""
+    ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
+    return [(start, end) for start, end in pairwise(ends) if text[start:end].strip()]
+
+
+def apart(one: Mention, other: Mention) -> int:
+    """Letters between two words."""
+    return max(one.start, other.start) - min(one.end, other.end)
+
+
+def spoken_of(words: Sequence[Mention], text: str, moments: Mapping[str, Moment]) -> Mapping[Mention, str]:
+    """The relation of each moment among a sentence's words."""
+    return {one: _relation(one, words, text, moments[one.moment]) for one in words if one.means == "moment"}
+
+
+def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment) -> str:
+    place = words.index(moment)
+    before = list(reversed(words[:place]))
+    relation = _behind(moment, words[place + 1 :], text) or _ahead(moment, before, text, rule) or "bare"
+    if (rule.lasting and relation == "after") or (rule.again and relation == "past"):
+        return "while"
+    if rule.again and any(one.means == "wish" and 0 <= moment.start - one.end <= JOINS for one in words):
+        return "off"
+    return "past" if relation == "after" else relation
+
+
+def _behind(moment: Mention, following: Sequence[Mention], text: str) -> str | None:
+    """What stands behind it: `finishes`, `does not complete`, and in some languages what joins it."""
+    denied = False
+    for one in following:
+        gap = one.start - moment.end
+        if one.means in ("then", "thereafter"):
+            if gap <= 4:
+                return "while" if one.means == "then" else "after"
+            continue
+        if gap > FOLLOWS or one.means in (*COMPLAINTS, "moment", "but", "before", "after") or _COMMA.search(text, moment.end, one.start):
+            return None
+        denied = denied or one.means == "not"
+        if one.means == "fine":
+            return "while" if denied else "past"
+    return None
+
+
+def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Moment) -> str | None:
+    """What stands before it: `during`, `after`, `gets past`, `without`."""
+    for place, one in enumerate(preceding):
+        if one.means == "moment":
+            joined = text[one.end : moment.start].strip() in _JOINTS
+            return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
+        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but"):
+            return None
+        if one.means in ("while", "at", "after") and any(w.means == "not" and 0 <= one.start - w.end <= DENIES for w in preceding):
+            return "off"
+        if one.means in ("while", "at", "after", "before"):
+            return one.means
+        if one.means in ("not", "fine") and not _COMMA.search(text, one.end, moment.start):
+            return "off" if one.means == "not" else "past"
+    return None

@@ -1,0 +1,61 @@
+"""What people say in their own words, read from how a sentence joins a complaint and a moment."""
+
+import pytest
+
+from bot.reading.said import speech_of
+from bot.rulebook.load import load_rulebook
+
+SPEECH = speech_of(load_rulebook())
+
+
+def said(text: str) -> str | None:
+    """The moment that the text says it failed in."""
+    named = [one.moment.id.removeprefix("prose.") for one in SPEECH.read(text)]
+    return next((name for name in named if name not in ("oom", "it-failed", "denied", "pressure", "other-fault")), None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OOM on two cards",
+        "is it enough memory for the weights and 20 users?",
+        "will it OOM during graph capture?",
+        "loading the model works, then it runs out of GPU memory",
+        "I want to serve 200 users, it OOMs with this config",
+        "The graphs were captured without problems.",
+    ],
+)
+def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None:
+    assert said(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("While the graphs are captured it runs out of memory.", "capture"),
+        ("It runs out of memory while capturing the graphs.", "capture"),
+        ("After loading, it goes OOM in the capture of graphs.", "capture"),
+        ("It never reaches profiling: the load explodes with OOM.", "load"),
+        ("It dies with OOM before any weights are loaded.", "startup-check"),
+        ("Capture finishes, then the first long request kills it with OOM.", "serving"),
+        ("The first query works, the second one ends in CUDA OOM", "serving"),
+        ("after wake_up everything works, then a request runs out of GPU memory", "serving"),
+        ("There is an OOM error. It comes up in process_weights_after_loading.", "load"),
+        ("It needs 24.00 GiB KV cache but only has 17.3 GiB", "sizing"),
+        ("the node's RAM is exhausted, VRAM has 20 GB left", "host"),
+        ("nach dem Laden ist der Speicher voll, und zwar beim Aufzeichnen der Graphen", "capture"),
+        ("服务跑起来后并发一高就显存不足", "serving"),
+    ],
+)
+def test_the_moment_that_was_going_on_is_what_a_sentence_says(text: str, moment: str) -> None:
+    assert said(text) == moment
+
+
+def test_a_flag_or_a_variable_is_no_word_of_a_sentence() -> None:
+    assert said("OOM with --load-format dummy and VLLM_SLEEP_WHEN_IDLE=1") is None
+
+
+def test_a_place_is_that_of_the_text_as_given() -> None:
+    text = "**Bug**: it   goes *OOM* while `capture_model` runs"
+    [oom, capture] = [one for one in SPEECH.read(text) if one.moment.id in ("prose.oom", "prose.capture")]
+    assert (text[oom.at :][:3], text[capture.at :][:13]) == ("OOM", "capture_model")
