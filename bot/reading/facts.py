@@ -12,7 +12,7 @@ import regex
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import FactFinder, finder_of
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
-from bot.reading.prose import is_talk
+from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
@@ -173,9 +173,9 @@ class _Reader:
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
         line, following = self._lines[order], _following(self._lines, order, 8)
-        talk = is_talk(line)
+        unsigned = is_unsigned(line)
         for rule in rules:
-            if "prose" in rule.kinds and not talk:
+            if "prose" in rule.kinds and not unsigned:
                 continue
             fields = self._captured(rule, line, following)
             if fields is not None:

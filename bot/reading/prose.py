@@ -19,8 +19,13 @@ _PRINTED = re.compile(
 )
 
 
+def is_unsigned(line: LogLine) -> bool:
+    """Did no engine sign the line? A person may have written it."""
+    return not (line.level or line.file or line.speaker.role != "unknown" or len(line.text) > LONGEST)
+
+
 def is_talk(line: LogLine) -> bool:
-    """Does the line hold a person's words? Two at least, or another script than Latin; what a program signs or prints is none."""
-    if line.level or line.file or line.speaker.role != "unknown" or len(line.text) > LONGEST or _PRINTED.match(line.text):
+    """Does the line hold a person's words? Two at least, or another script than Latin; what a program prints is none."""
+    if not is_unsigned(line) or _PRINTED.match(line.text):
         return False
     return not line.text.isascii() or _SENTENCE.search(line.text) is not None

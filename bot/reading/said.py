@@ -50,8 +50,10 @@ class Speech:
         every = [self._sentence(start, end, mentions, given.text) for start, end in bounds(given.text)]
         every = [one for one in every if one.words]
         best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
+        if best is None or best.moment.id == "prose.launch":
+            best = self._together(every) or best
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails else None
-        found = (self._shortage(every), best or self._together(every), failed, *self._beside(every))
+        found = (self._shortage(every), best, failed, *self._beside(every))
         return [replace(said, at=given.place(said.at)) for said in found if said is not None]
 
     def _sentence(self, start: int, end: int, mentions: Sequence[Mention], text: str) -> Sentence:
@@ -91,15 +93,15 @@ class Speech:
         return self._at("prose.sizing", lacks[0].start) if lacks else None
 
     def _of_host(self, one: Sentence) -> Said | None:
-        """The complaint about the machine's own memory; of a process that was killed, where no card is spoken of either."""
+        """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
         hosts, devices = one.all_of("host"), one.all_of("device")
-        if any(apart(host, device) <= SIDE_BY_SIDE for host in hosts for device in devices):
+        complaints = one.all_of("shortage", "killed", "lack")
+        pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
+        if any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
             return None
-        for complaint in one.all_of("shortage", "killed", "lack"):
+        for complaint in complaints:
             near = min((apart(host, complaint) for host in hosts), default=CLAUSE + 1)
-            if near <= CLAUSE and near <= min((apart(device, complaint) for device in devices), default=near):
-                return self._at("prose.host", complaint.start)
-            if one.text.startswith("killed", complaint.start) and not devices and not one.has("shortage"):
+            if near <= CLAUSE and near <= min((apart(card, complaint) for card in devices if one.joined(card, complaint)), default=near):
                 return self._at("prose.host", complaint.start)
         return None
 
@@ -114,7 +116,10 @@ class Speech:
         """Less was free at the start than the fraction asks for."""
         free = one.all_of("free") if one.has(*COMPLAINTS, "need") else []
         starting = one.has("fraction") or one.names("prose.launch", "prose.load")
-        return self._at("prose.startup-check", free[0].start) if free and starting else None
+        later = any(
+            m.telling and relation == "while" and m.moment not in ("prose.launch", "prose.load") for m, relation in one.relations.items()
+        )
+        return self._at("prose.startup-check", free[0].start) if free and starting and not later else None
 
     def _bound(self, one: Sentence) -> Said | None:
         """The moment that a complaint of the sentence belongs to."""
@@ -128,7 +133,13 @@ class Speech:
             if relation in _WEIGHT and self._belongs(moment, relation, nearest, one):
                 telling = moment.telling or meant != moment.moment
                 weight = _WEIGHT[relation] + 2 * telling - (meant in ("prose.serving", "prose.launch"))
-                rated.append((weight, -apart(nearest, moment), Said(self._moments[meant], moment.start, weight, nearest.means != "error")))
+                rated.append(
+                    (
+                        weight,
+                        -apart(nearest, moment),
+                        Said(self._moments[meant], moment.start, weight, nearest.means not in ("error", "killed")),
+                    )
+                )
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
     def _belongs(self, moment: Mention, relation: str, complaint: Mention, one: Sentence) -> bool:
@@ -162,7 +173,7 @@ class Speech:
         rated: list[tuple[int, int, Said]] = []
         for place, one in enumerate(every):
             near = min((abs(place - there) for there in loud), default=0)
-            if near > 1 or (loud and (one.has("question") or one.text.startswith("#", one.start))):
+            if near > 1 or one.has("question", "asking") or (loud and one.text.startswith("#", one.start)):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)

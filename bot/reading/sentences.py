@@ -46,6 +46,11 @@ class Sentence:
         first, last = sorted((one, other))
         return [word for word in self.words if first.end <= word.start < last.start]
 
+    def joined(self, one: Mention, other: Mention) -> bool:
+        """Does no comma part them?"""
+        first, last = sorted((one, other))
+        return _COMMA.search(self.text, first.end, last.start) is None
+
     def pairs(self, means: str, other: str, within: int) -> list[tuple[Mention, Mention]]:
         """Two words of these meanings with no more than so many letters between them, the nearest first."""
         found = [(a, b) for a in self.all_of(means) for b in self.all_of(other) if apart(a, b) <= within]
@@ -71,7 +76,8 @@ def spoken_of(words: Sequence[Mention], text: str, moments: Mapping[str, Moment]
 def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment) -> str:
     place = words.index(moment)
     before = list(reversed(words[:place]))
-    relation = _behind(moment, words[place + 1 :], text) or _ahead(moment, before, text, rule) or "bare"
+    behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
+    relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
     if (rule.lasting and relation == "after") or (rule.again and relation == "past"):
         return "while"
     if rule.again and any(one.means == "wish" and 0 <= moment.start - one.end <= JOINS for one in words):

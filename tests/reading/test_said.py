@@ -35,7 +35,7 @@ def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None
         ("While the graphs are captured it runs out of memory.", "capture"),
         ("It runs out of memory while capturing the graphs.", "capture"),
         ("After loading, it goes OOM in the capture of graphs.", "capture"),
-        ("It never reaches profiling: the load explodes with OOM.", "load"),
+        ("It never reaches profiling: the load of the weights explodes with OOM.", "load"),
         ("It dies with OOM before any weights are loaded.", "startup-check"),
         ("Capture finishes, then the first long request kills it with OOM.", "serving"),
         ("The first query works, the second one ends in CUDA OOM", "serving"),
