@@ -41,10 +41,10 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
         text = line.text
         if not text:
             continue
-        frame = frame_of(line, _following(lines, order, MOST_JOINED)) if ".py" in text or 'File "' in text else None
+        frame = frame_of(line, _following(lines, order, MOST_JOINED), order) if ".py" in text or 'File "' in text else None
         key = line.speaker.key
         if frame is not None:
-            frames.append(replace(frame, order=order))
+            frames.append(frame)
             below_frame[key] = order
             continue
         echoed = key in below_frame and (is_echo(line) if _follows(lines, below_frame[key], order) else False)

@@ -87,11 +87,13 @@ class ArgumentReader:
         spellings = {s for rule in book.arguments for s in (rule.name, *rule.keys) if s.isupper()}  # environment variables
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
         self._spellings = spellings
-        self._anchors = ahocorasick_rs.AhoCorasick(sorted(_anchors(spellings)))
+        self._anchors = sorted(_anchors(spellings))
+        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
-        given = {place for place, _, _ in standing(self._anchors, [text for _, text in lines])}
+        texts = [text for _, text in lines]
+        given = {place for place, anchor, start in standing(self._automaton, texts) if _ends(self._anchors[anchor], texts[place], start)}
         known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
         for place, (line, text) in enumerate(lines):
             if len(text) > LONGEST:
@@ -177,6 +179,12 @@ def _anchors(spellings: Iterable[str]) -> Iterator[str]:
             yield f".{form}"
             if len(form) > 2 or form.isupper():
                 yield from (form + mark for mark in "=:'\"` ")
+
+
+def _ends(anchor: str, text: str, start: int) -> bool:
+    """Does the name end with the anchor that begins there? `.orders` has nothing of -o."""
+    after = text[start + len(anchor) :][:1]
+    return anchor[0] not in "-." or not (after.isalnum() or after in ("_", "-"))
 
 
 def _camel(name: str) -> str:

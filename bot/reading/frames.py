@@ -16,8 +16,8 @@ _CARETS = re.compile(r"\s*[~^]+\s*$")
 MOST_JOINED = 3
 
 
-def frame_of(line: LogLine, following: Sequence[LogLine] = ()) -> Frame | None:
-    """The frame that a line shows, with the source code behind it on the same line, or None.
+def frame_of(line: LogLine, following: Sequence[LogLine] = (), order: int = 0) -> Frame | None:
+    """The frame that a line shows, with the source code behind it on the same line, or None; `order` is the line's place.
 
     One broken by a wrap is completed from the lines after it.
     """
@@ -31,12 +31,16 @@ def frame_of(line: LogLine, following: Sequence[LogLine] = ()) -> Frame | None:
     return Frame(
         path=match["path"], function=match["function"].rsplit(".", 1)[-1], speaker=line.speaker, source=line.source, line=line.number,
         file_line=int(number) if number.isdigit() else None, echo=match.string[match.end() :].strip() if len(match.string) < 4000 else "",
+        order=order,
     )  # fmt: skip
 
 
 def _matched(text: str) -> re.Match[str] | None:
-    match = _CPYTHON.search(text) or _NOTEBOOK.search(text) or _CUT.search(text) or _OLD_NOTEBOOK.match(text)
-    return match or (_RICH.search(text) if "File" not in text and ".py:" in text else None)
+    """Each form is tried where its own words stand."""
+    file = "File" in text
+    match = (_CPYTHON.search(text) or _NOTEBOOK.search(text)) if file else None
+    match = match or (_CUT.search(text) if ", line " in text else None) or (_OLD_NOTEBOOK.match(text) if ".py in " in text else None)
+    return match or (_RICH.search(text) if not file and ".py:" in text and " in " in text else None)
 
 
 def _completed(text: str, line: LogLine, following: Sequence[LogLine]) -> re.Match[str] | None:

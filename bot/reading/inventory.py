@@ -4,6 +4,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import ahocorasick_rs
 
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
@@ -33,7 +36,7 @@ _SHM = re.compile(
     re.MULTILINE,
 )
 _HOST = (
-    ("memory_bytes", _RAM, ("RAM", "emory", "ram")),
+    ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory memory", "emory,", "emory\n")),
     ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")),
     ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
@@ -50,12 +53,19 @@ NEAR = 6
 """Lines above a figure in which the name of its block stands."""
 
 
+@lru_cache(maxsize=1)
+def _marks() -> tuple[ahocorasick_rs.AhoCorasick, Sequence[str]]:
+    """An automaton of all marks, and the launcher of each."""
+    marks = [(mark, name) for name, marks in _LAUNCHERS for mark in marks]
+    return ahocorasick_rs.AhoCorasick([mark for mark, _ in marks]), [name for _, name in marks]
+
+
 class _Joined:
     """Lines as one text, so that a pattern runs once; `line_at` finds the line of a position."""
 
     def __init__(self, lines: Sequence[LogLine]) -> None:
         self.lines = [line for line in lines[:MOST_LINES] if len(line.text) < 2000]
-        self.text = "\n".join(line.text for line in self.lines)
+        self.text = "".join(f"{line.text}\n" for line in self.lines)
         self._starts: list[int] = []
         at = 0
         for line in self.lines:
@@ -142,9 +152,11 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
 
 def _launcher(joined: _Joined) -> Known[str] | None:
     """The launcher whose mark stands first."""
-    found = [(at, name) for name, needles in _LAUNCHERS for needle in needles if (at := joined.text.find(needle)) >= 0]
+    automaton, names = _marks()
+    found = automaton.find_matches_as_indexes(joined.text)
     if not found:
         return None
-    at, name = min(found)
+    mark, at, _ = found[0]
+    name = names[mark]
     line = joined.line_at(at + (joined.text[at] == "\n"))
     return Known(name, "log", line.source, line.number)

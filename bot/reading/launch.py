@@ -5,10 +5,14 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
+
+import ahocorasick_rs
 
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
+from bot.reading.anchored import standing
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Launch
 
@@ -28,19 +32,29 @@ _NOT_REPEATED = frozenset({"model", "model_tag", "api_key"})
 def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str, ...]], ...]:
     """Each start of an engine with its line, as words: the engine's own command, then the arguments as given, secrets left out."""
     found: list[Known[tuple[str, ...]]] = []
-    starts = [(start, launch) for launch in book.launches for start in launch.starts]
-    for place, line in enumerate(lines):
+    automaton, starts = _starts_of(book)
+    first: dict[int, int] = {}
+    for place, surest, _ in standing(automaton, [line.text for line in lines]):
+        first[place] = min(surest, first.get(place, surest))
+    for place in sorted(first):
+        line, start = lines[place], starts[first[place]]
         if len(line.text) > LONGEST:
             continue
         words = None
-        if _GIVEN in line.text:
+        if start is None:
             words = _dumped(line.text.partition(_GIVEN)[2])
         elif line.level is None or "--" in line.text:
-            start = next((pair for pair in starts if pair[0] in line.text), None)
-            words = None if start is None else _after(_whole(lines, place), *start)
+            words = _after(_whole(lines, place), *start)
         if words:
             found.append(Known(tuple(words), "log", line.source, line.number))
     return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def _starts_of(book: Rulebook) -> tuple[ahocorasick_rs.AhoCorasick, Sequence[tuple[str, Launch] | None]]:
+    """An automaton of what starts an engine, and what that is, the surest first; None for the arguments that one says were given."""
+    starts = [(start, launch) for launch in book.launches for start in launch.starts]
+    return ahocorasick_rs.AhoCorasick([_GIVEN, *(start for start, _ in starts)]), [None, *starts]
 
 
 def _whole(lines: Sequence[LogLine], place: int) -> str:

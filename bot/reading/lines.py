@@ -35,7 +35,7 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
     for shipped in unwrap(unframed(list(lines))):
         for part in pieces_of(shipped.text):
             cleaned = clean(part)
-            text, head = peel(cleaned)
+            text, head = peel(cleaned, shipped.group)
             pieces.append(_Piece(shipped, len(cleaned), text, head))
     for shipped, text, head in _inherited(_rejoined(book, pieces)):
         for record in records_of(text):
@@ -43,7 +43,7 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
                 yield _log_line(source, shipped, text, head)
             else:
                 rest, own = peel(record)
-                yield _log_line(source, shipped, rest, head_of([*head.signatures, *own.signatures]) if own.signatures else head)
+                yield _log_line(source, shipped, rest, _both(head, own, shipped))
 
 
 def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[Shipped, str, Head]]:
@@ -92,12 +92,15 @@ def _whole(book: Rulebook, held: _Piece, text: str) -> tuple[Shipped, str, Head]
     if text is held.text:
         return held.shipped, text, held.head
     rest, own = signatures_of(book).peel(text)
-    return held.shipped, rest, head_of([*held.head.signatures, *own.signatures]) if own.signatures else held.head
+    return held.shipped, rest, _both(held.head, own, held.shipped)
+
+
+def _both(outer: Head, inner: Head, shipped: Shipped) -> Head:
+    """What a line's signatures say together with those that stood behind a break in it."""
+    return head_of([*outer.signatures, *inner.signatures], shipped.group) if inner.signatures else outer
 
 
 def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:
-    if shipped.group:
-        head = head_of(head.signatures, shipped.group)
     repeats = 1
     if "[repeated" in text and (repeated := _REPEATED.search(text)):
         repeats, text = int(repeated[1]), text[: repeated.start()].rstrip()

@@ -51,10 +51,10 @@ class Signatures:
             for number, rule in enumerate(self._rules)
         ]
         self._by_start: dict[str, list[Candidate]] = {}
-        self._heads: dict[tuple[tuple[int, str], ...], Head] = {}
+        self._heads: dict[tuple[str | int, ...], Head] = {}
 
-    def peel(self, text: str) -> tuple[str, Head]:
-        """What is left of a line, and what its signatures say."""
+    def peel(self, text: str, group: str = "") -> tuple[str, Head]:
+        """What is left of a line, and what its signatures say; `group` is the container that an export names."""
         matches: list[tuple[int, Match]] = []
         rest = text
         while len(matches) < MOST_SIGNATURES:
@@ -65,19 +65,19 @@ class Signatures:
             matches.append(found)
             rest = stripped[found[1].end() :]
         if not matches:
-            return text, UNSIGNED
+            return text, self._head(matches, group) if group else UNSIGNED
         stripped = rest.lstrip(" \t")
         rest = rest if stripped.startswith(("File ", "Traceback")) else stripped
-        return rest, self._head(matches)
+        return rest, self._head(matches, group)
 
-    def _head(self, matches: Sequence[tuple[int, Match]]) -> Head:
+    def _head(self, matches: Sequence[tuple[int, Match]], group: str) -> Head:
         """The same text under the same formats says the same, so that each head is put together once."""
-        key = tuple((number, match[0]) for number, match in matches)
+        key = (group, *(part for number, match in matches for part in (number, match[0])))
         head = self._heads.get(key)
         if head is None:
             if len(self._heads) >= _REMEMBERED:
                 self._heads.clear()
-            head = self._heads[key] = head_of([self._signature(number, match) for number, match in matches])
+            head = self._heads[key] = head_of([self._signature(number, match) for number, match in matches], group)
         return head
 
     def _signature(self, number: int, match: Match) -> Signature:

@@ -1,5 +1,6 @@
 """Log lines out of what a log system exported: JSON records one a line or pretty-printed, and CSV."""
 
+import csv
 import json
 import re
 from bisect import bisect_right
@@ -17,7 +18,8 @@ _GROUP_KEYS = ("container_name", "pod_name", "containerName", "podName", "pod", 
 _LEVEL_KEYS = ("levelname", "level", "severity", "status")
 _ONE_LINE = re.compile(r'^\s*"(?:textPayload|message|log|msg|line|body|MESSAGE)"\s*:\s*"((?:[^"\\]|\\.)*)"?\s*,?\s*\}?,?\s*$')
 _HEADER = re.compile(r'"?[\w@. /-]{1,40}"?(?:,"?[\w@. /-]{1,40}"?)*$')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
+_TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(:?)|([{}\[\]:])|([^\s"{}\[\]:,]+)', re.DOTALL)
+"""A text and the colon behind it, which makes it a key; a bracket, or a colon apart; a figure or a word."""
 _LENIENT = json.JSONDecoder(strict=False)
 _COLUMNS = {"message", "content", "line", "log", "textpayload", "body", "msg", "jsonpayload.message", "_source.message", "@message"}
 
@@ -59,7 +61,7 @@ def _unwrapped(lines: Sequence[tuple[int, str]]) -> Sequence[Shipped]:
         elif first == "[" and '{"' in raw[:200] and (records := _tree([(number, raw)])[0]):
             found += _oldest_first(records)
         elif first == '"' and (match := _ONE_LINE.match(raw)) is not None:
-            found += _split(Shipped(number, _unquoted(f'"{match[1]}"')))
+            found += _split(Shipped(number, _unescaped(match[1])))
         else:
             found.append(Shipped(number, raw))
     return found if ordered else _oldest_first(found)
@@ -87,19 +89,30 @@ def _record_line(number: int, raw: str) -> Iterator[Shipped]:
 def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
     """Text fields by their last name; outer ones win."""
     flat: dict[str, str] = {}
-    for value in record.values():
-        if isinstance(value, dict) and depth < 6:
-            for name, inner in _flat(value, depth + 1).items():
-                flat.setdefault(name, inner)
-    flat |= {k: str(v) for k, v in record.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
-    return flat
+    inside: dict[str, str] = {}
+    for name, value in record.items():
+        if isinstance(value, str):
+            flat[name] = value
+        elif isinstance(value, dict):
+            inside = _flat(value, depth + 1) | inside if depth < 6 else inside
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            flat[name] = str(value)
+    return inside | flat if inside else flat
+
+
+def _first(keys: Sequence[str], fields: Mapping[str, str]) -> str | None:
+    """The first of these keys that is there."""
+    for key in keys:  # every record is asked, and next() takes twice the time
+        if key in fields:
+            return key
+    return None
 
 
 def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
-    message = next((fields[k] for k in MESSAGE_KEYS if isinstance(fields.get(k), str)), None)
-    at = next((fields[k] for k in _TIME_KEYS if k in fields), None)
-    if message is None or (at is None and not any(key in fields for key in _SURE_KEYS)):
+    said, timed = _first(MESSAGE_KEYS, fields), _first(_TIME_KEYS, fields)
+    if said is None or (timed is None and _first(_SURE_KEYS, fields) is None):
         return None
+    message = fields[said]
     process = fields.get("processName")
     if process and "levelname" in fields:
         message = f"({process} pid={fields.get('process', 0)}) {message}"
@@ -107,11 +120,14 @@ def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
     group = ".".join(named) or next((fields[k] for k in _GROUP_KEYS if fields.get(k)), "")
     level = next((fields[k].upper() for k in _LEVEL_KEYS if fields.get(k, "").isalpha()), None)
     engine = level if process else None  # a log system's severity is the stream's, not the engine's
-    return Shipped(number, message, group, at, engine)
+    return Shipped(number, message, group, None if timed is None else fields[timed], engine)
 
 
 def _split(shipped: Shipped) -> Iterator[Shipped]:
     """A record of several lines as its lines, all at one place of the export."""
+    if "\n" not in shipped.text and "\r" not in shipped.text:
+        yield shipped
+        return
     for part, text in enumerate(shipped.text.rstrip("\n").split("\n")):
         yield shipped._replace(text=text.rstrip("\r"), part=part)
 
@@ -130,13 +146,14 @@ def _oldest_first(records: Sequence[Shipped]) -> Sequence[Shipped]:
     return [record for block in reversed(blocks) for record in block]
 
 
-def _unquoted(quoted: str) -> str:
-    if "\\" not in quoted:
-        return quoted[1:-1]
+def _unescaped(text: str) -> str:
+    """What stands between quotation marks, as it is meant."""
+    if "\\" not in text:
+        return text
     try:
-        return str(_LENIENT.decode(quoted))
+        return str(_LENIENT.decode(f'"{text}"'))
     except ValueError:
-        return quoted[1:-1]
+        return text
 
 
 @dataclass(slots=True)
@@ -157,37 +174,38 @@ def _tree(lines: Sequence[tuple[int, str]]) -> tuple[list[Shipped], int]:
     key: str | None = None
     text = ""
     end = number = 0
-    for number, token in _tokens(lines):
+    for number, string, colon, mark, word in _tokens(lines):
         top = stack[-1]
-        if token in "{[" and len(stack) < 200:
-            stack.append(_Open(token, key or top.key, {}, {}, [], []))
+        if mark in ("{", "[") and len(stack) < 200:
+            stack.append(_Open(mark, key or top.key, {}, {}, [], []))
             key, text = None, ""
-        elif token in "}]" and len(stack) > 1:
+        elif mark in ("}", "]") and len(stack) > 1:
             _close(stack.pop(), stack[-1])
             key = None
             if len(stack) == 1:
                 end = number
                 break
-        elif token == ":":
-            key = text
-        elif token == ",":
-            key = None if top.kind == "{" else key
-        elif token[0] == '"' or key is not None or top.kind == "[":
-            text = _unquoted(token) if token[0] == '"' else token
-            if key is not None and top.kind == "{":
-                top.fields[key], top.places[key] = text, number
-            elif top.kind == "[":
+        elif mark or colon:
+            key = _unescaped(string) if colon else text
+        else:
+            text = word or _unescaped(string)
+            if top.kind == "[":
                 top.items.append((text, number))
+            elif key is not None:
+                top.fields[key], top.places[key], key = text, number, None
     while len(stack) > 1:
         _close(stack.pop(), stack[-1])
     shipped = [_of_record(place, fields) for place, fields in stack[0].inner]
     return [line for record in shipped if record is not None for line in _split(record)], end or number
 
 
-def _tokens(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _tokens(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str, str, str]]:
+    """(line, text, its colon, bracket or colon apart, word) of each; a text that is cut off where the export is, as far as it goes."""
+    last = next((number for number, text in reversed(lines) if text.strip()), 0)
     for number, text in lines:
-        for match in _TOKEN.finditer(text):
-            yield number, match[0]
+        cut = number == last and (text.count('"') - text.count('\\"')) % 2
+        for string, colon, mark, word in _TOKEN.findall(text.rstrip("\\") + '"' if cut else text):
+            yield number, string, colon, mark, word
 
 
 def _close(done: _Open, parent: _Open) -> None:
@@ -198,7 +216,7 @@ def _close(done: _Open, parent: _Open) -> None:
             done.inner.append((number, {"timestamp": at, "line": line}))
         parent.inner += done.inner
         return
-    message = next((k for k in MESSAGE_KEYS if k in done.fields), None)
+    message = _first(MESSAGE_KEYS, done.fields)
     for _, fields in done.inner:
         for name, value in done.fields.items():
             fields.setdefault(name, value)
@@ -231,9 +249,6 @@ def _table(lines: Sequence[tuple[int, str]]) -> list[Shipped]:
     return found
 
 
-_CELL = re.compile(r'"((?:[^"]|"")*)"|([^,"\n]*)')
-
-
 def _rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """(line of the row's beginning, its cells); a quoted cell may run over lines."""
     held: list[str] = []
@@ -254,14 +269,7 @@ def _rows(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cells(row: str) -> list[str]:
-    cells: list[str] = []
-    at = 0
-    while at <= len(row):
-        match = _CELL.match(row, at)
-        if match is None:
-            break
-        cells.append(match[1].replace('""', '"') if match[1] is not None else match[2])
-        at = match.end() + 1
-        if match.end() >= len(row) or row[match.end()] != ",":
-            break
-    return cells
+    try:
+        return next(csv.reader([row]))
+    except csv.Error:  # a cell of more than 128 KiB, a return outside quotation marks
+        return row.split(",")

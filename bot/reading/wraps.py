@@ -16,9 +16,10 @@ _NEW_RECORD = re.compile(
 )
 _NEW_SIGNED = re.compile(r'\s{0,12}(?:File ["~/]|Traceback |\([A-Za-z]\w* pid=|\[rank\d|(?:INFO|ERROR|WARNING|DEBUG|CRITICAL) \d)')
 _HALF = re.compile(
-    r'\bFile "(?P<tight>[^"]*)$|\bFile "[^"]*",(?: line(?: \d+,)?)?(?: in)?\s*$|\bFile\s*$'
-    r"|(?<=[a-z])(?:Error|Exception):(?: \w+){0,3}\s*$"
+    r'F(?<=\bF)ile(?: "(?P<tight>[^"]*)| "[^"]*",(?: line(?: \d+,)?)?(?: in)?\s*|\s*)$'
+    r"|E(?<=[a-z]E)(?:rror|xception):(?: \w+){0,3}\s*$"
 )
+"""Each form begins with a letter, so that the others are passed quickly."""
 _SENTENCES = re.compile(r"out of memory|Tried to allocate|total capacity|is free|No available memory|To serve at least")
 
 
@@ -68,7 +69,7 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
     A frame or an exception that plainly stops half way goes on at any width.
     """
     broken = wrap.broke(width, continuation)
-    half = _HALF.search(text[-600:]) if "File" in text or "r:" in text or "n:" in text else None  # Error: and Exception:
+    half = _HALF.search(text[-600:])
     if not broken and half is None:
         return None
     new = bool((_NEW_SIGNED if wrap.sure and not wrap.words else _NEW_RECORD).match(continuation))

@@ -78,6 +78,27 @@ def test_an_export_that_was_cut_off_gives_what_it_holds() -> None:
     assert texts(export[: export.rindex('"timestamp"')])[:2] == TEXTS
 
 
+def test_the_text_that_an_export_was_cut_off_in_is_read_as_far_as_it_goes() -> None:
+    export = json.dumps([{"textPayload": line, "timestamp": str(n)} for n, line in enumerate(LINES)])
+    assert texts(export[: export.rindex(TEXTS[-1]) + len(TEXTS[-1]) - 4]) == [*TEXTS[:-1], TEXTS[-1][:-4]]
+    assert texts('[{"timestamp": "1", "line": "File \\"a.py\\') == ['File "a.py']
+
+
+def test_the_cell_that_a_table_was_cut_off_in_is_read_as_far_as_it_goes() -> None:
+    assert texts('Date,Message\n"1","a, ""quoted"" line"\n"2","cut, he') == ['a, "quoted" line', "cut, he"]
+
+
+def test_a_cell_that_is_longer_than_a_table_may_have_is_read_all_the_same() -> None:
+    assert texts("Date,Message\n1," + "x" * 140_000) == ["x" * 140_000]
+
+
+def test_a_traceback_below_its_header_is_its_process_s_in_an_export_too() -> None:
+    stamp = "[2026-01-05 10:00:00 TP3] Scheduler hit an exception: Traceback (most recent call last):"
+    lines = [stamp, '  File "/sgl/scheduler.py", line 10, in run', "torch.OutOfMemoryError: CUDA out of memory."]
+    records = "\n".join(json.dumps({"timestamp": str(n), "pod": "p", "line": line}) for n, line in enumerate(lines))
+    assert [label for _, label, _ in signed(records)] == ["TP3", "TP3", "TP3"]
+
+
 def test_what_stands_below_an_export_is_read_too() -> None:
     export = json.dumps([{"textPayload": LINES[0], "timestamp": "1"}], indent=2) + "\n" + LINES[1]
     assert texts(export) == TEXTS
