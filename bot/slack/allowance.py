@@ -12,7 +12,12 @@ _MINUTE = 60_000_000  # microseconds
 
 
 async def used_up(room: Room, job: Job, place: Place) -> str | None:
-    """The sentence that says when again; None while there is room."""
+    """The sentence that says when again; None while there is room. Asked before anything is fetched or read.
+
+    A try after a crash is not asked again: what it kept the first time must not count against it.
+    """
+    if job.again:
+        return None
     now = room.desk.now()
     ago = micros(now - HOUR)
     lately = await room.store.lately(job.who.team, place.channel, job.body.get("user"), now - HOUR)

@@ -2,17 +2,21 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Contribution, Incident, Origin
-from bot.slack.allowance import say_so, used_up
+from bot.slack.allowance import used_up
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
-from bot.slack.words import wants_anew
+from bot.slack.words import is_evidence, tells_facts, wants_anew
+from bot.usecases.diagnose import NoEvidence
 from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
 
@@ -20,15 +24,37 @@ log = logging.getLogger(__name__)
 LATEST = "latest"
 PATIENT = 4  # tries to keep a diagnosis, before it is shown all the same
 DIAGNOSIS = "diagnosis"
+# What Slack says when the bot may not write where the message stands.
+ELSEWHERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "thread_not_found"})
 
 
 class NotKeptError(Exception):
     """The diagnosis could not be kept: worked again a little later."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where it stands: in the thread, shown to the asker alone, or told as a word to them; `nowhere`: there was nothing to answer."""
+
+    where: Literal["thread", "alone", "word", "nowhere"]
+    incident: str | None = None
+
+
 def place_of(body: Mapping[str, Any]) -> Place:
     """The thread that an answer to this message belongs into."""
     return Place(body["channel"], body.get("thread_ts") or body.get("ts"))
+
+
+async def hear(room: Room, job: Job, place: Place, *, alone: bool = False, free: bool = False) -> Gathered:
+    """What a message gives; beyond the hour's measure nothing is fetched, and the sentence that says so is its refusal.
+
+    “Please” beside a file, or “look at this” in a thread, is no evidence. `alone`: words are all there is, so that the judge decides.
+    `free`: it has been counted before.
+    """
+    if not free and (said := await used_up(room, job, place)):
+        return Gathered((), (said,), 0)
+    text = job.body["text"]
+    return await room.intake.gather(job.who, job.body, text=(alone and not job.body["files"]) or is_evidence(text) or tells_facts(text))
 
 
 async def diagnose(
@@ -40,68 +66,82 @@ async def diagnose(
     remark: str | None = None,
     known: Incident | None = None,
     anew: bool = False,
-) -> str | None:
-    """Judges everything said so far in the thread and shows it in its one message. Its id; None when there was nothing to read.
+) -> Answer:
+    """Judges everything said so far in the thread and shows it in its one message.
 
     `known`: the thread's incident, where the caller has just loaded it. `anew`: also when the same was diagnosed a moment ago.
     """
     body = job.body
     await _whisper_refusals(room, job, place, gathered)
     if not gathered.contributions:
-        return None
+        return Answer("word" if gathered.refusals else "nowhere")
     known = known or await incident_of(room, job, place)
     fresh = _unheard(gathered.contributions, known.contributions if known else ())
     private = await room.visibility.is_private(job.who, place.channel, body.get("channel_type"))
     if known is not None and known.origin.private != private:
         await room.store.channel_became(job.who.team, place.channel, private)
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
-    given = job.arrival.kind != "edit" and any(c.kind in ("paste", "file") for c in fresh)
-    if given and (said := await used_up(room, job, place)):
-        await say_so(room, job, place, said)
-        return None
     if known is None and not anew and not wants_anew(body.get("text") or "") and (told := await repeated(room, job, place, origin, fresh)):
-        await room.outbox.reply(job.who, place, None, DIAGNOSIS, *told)
+        where = await _give(room, job, place, None, *told)
         await _tell_hidden(room, job, place, gathered.hidden)
-        return None
+        return Answer(where)
     if fresh or known is None:
         try:
-            reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None)
+            reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None, talk=False)
+        except NoEvidence:
+            return Answer("nowhere")
         except Unusable as unusable:
             await room.outbox.whisper(job.who, place, body["user"], str(unusable), about=job.arrival.key)
-            return None
+            return Answer("word")
         document: Mapping[str, Any] = reply.document
         if reply.warning and document.get("id") is None and job.attempt < PATIENT:
             raise NotKeptError(reply.warning)
     else:
         document = known.document
-    await show(room, job, place, document, remark=remark if known else None)
+    where = await _give(room, job, place, document.get("id"), *await _shown(room, job, place, document, remark if known else None))
     await _tell_hidden(room, job, place, gathered.hidden)
     incident: str | None = document.get("id")
     if incident:
-        await _remember(room, job, place, incident, document)
-    return incident
+        await _remember(room, job, place, incident, document, where)
+    return Answer(where, incident)
 
 
-async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any]) -> None:
+async def _give(room: Room, job: Job, place: Place, incident: str | None, blocks: Sequence[Block], text: str) -> Literal["thread", "alone"]:
+    """The thread's one message; where the bot may not write, shown to the asker alone by the response URL of a shortcut or a click."""
+    try:
+        await room.outbox.reply(job.who, place, incident, DIAGNOSIS, blocks, text)
+    except SlackApiError as refused:
+        if refused.response.get("error") not in ELSEWHERE or not job.body.get("response_url"):
+            raise
+        if not await room.outbox.respond(job.body["response_url"], text, blocks, replace=bool(job.body.get("ephemeral"))):
+            await room.outbox.tell(job.who, job.body["user"], text, about=job.arrival.key)
+        return "alone"
+    return "thread"
+
+
+async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any], where: str) -> None:
     """What later arrivals need: which message a file came with, the newest incident of a direct message, when to ask how it went."""
     for file in job.body.get("files") or ():
         await room.store.remember_reply(incident, job.who.team, "", file["id"], job.body.get("ts") or file["id"], "file", place.channel)
-    if document.get("recommendation"):
+    if document.get("recommendation") and where == "thread":
         await room.reminders.note(job.who.team, incident, place, job.who.enterprise)
     if place.channel.startswith("D"):
         # A direct message is one conversation: what is said outside a thread belongs to the newest incident.
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
 
 
-async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any], *, remark: str | None = None) -> None:
+async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) -> None:
     """The incident's one message, posted or edited, with its outcomes so far."""
+    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, *await _shown(room, job, place, document, None))
+
+
+async def _shown(room: Room, job: Job, place: Place, document: Mapping[str, Any], remark: str | None) -> tuple[list[Block], str]:
     kept = await room.store.load(job.who.team, document["id"]) if document.get("id") else None
     if document.get("similar") and await room.visibility.is_shared(job.who, place.channel):
         # People of other organisations read along: what other channels met is not theirs to see.
         near = [(row, await room.store.load(job.who.team, row["id"])) for row in document["similar"]]
         document = {**document, "similar": [row for row, other in near if other and other.origin.channel == place.channel]}
-    blocks, text = message_of(kept, document, remark)
-    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, blocks, text)
+    return message_of(kept, document, remark)
 
 
 def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str | None = None) -> tuple[list[Block], str]:
@@ -134,10 +174,11 @@ def _unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> l
 
 
 async def _whisper_refusals(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
-    if gathered.refusals:
+    user = job.body.get("user")
+    if gathered.refusals and user:
         text = "\n".join(gathered.refusals[:5])
-        if job.body.get("user"):
-            await room.outbox.whisper(job.who, place, job.body["user"], text, about=job.arrival.key)
+        if not await room.outbox.whisper(job.who, place, user, text, about=job.arrival.key):
+            await room.outbox.tell(job.who, user, text, about=job.arrival.key)
 
 
 async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:

@@ -50,6 +50,6 @@ async def run(store: "Store", wake: Callable[[], None]) -> None:
         try:
             if await look(store, datetime.now(UTC)):
                 wake()
-        except Exception:
+        except Exception:  # the top of a background task: ended, it would be silent for good
             log.exception("digests could not be looked through")
         await asyncio.sleep(EVERY)

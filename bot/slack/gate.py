@@ -13,6 +13,7 @@ from bot.slack.surfaces import SURFACES
 from bot.slack.surfaces.buttons import FORMS
 from bot.slack.surfaces.surface import Surface
 from bot.slack.workers import Workers
+from bot.store.errors import StoreError
 
 log = logging.getLogger(__name__)
 AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
@@ -64,8 +65,8 @@ class Gate:
             try:
                 await self._keep(came)
                 return
-            except Exception as failed:
-                log.warning("%s not kept yet: %s", came.kind, failed)
+            except StoreError as lost:
+                log.warning("%s not kept yet: %s", came.kind, lost)
                 if wait is not None:
                     await asyncio.sleep(wait)
         if came.body.get("response_url"):

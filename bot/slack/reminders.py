@@ -36,7 +36,7 @@ class Reminders:
             try:
                 await self.look(time.time())
                 wake()
-            except Exception:
+            except Exception:  # the top of a background task: ended, it would be silent for good
                 log.exception("reminders could not be looked through")
             await asyncio.sleep(EVERY)
 

@@ -140,5 +140,7 @@ def answers(text: str, asked: Iterable[str]) -> list[str]:
 
 
 def tells_facts(text: str) -> bool:
-    """A short reply that names an engine, a GPU, a version, a size or a flag."""
+    """A short reply that names an engine, a GPU, a version, a size or a flag. A question tells nothing."""
+    if text.rstrip().endswith(("?", "？")):
+        return False
     return _FACTS.search(text) is not None or _LOGGED.search(text) is not None

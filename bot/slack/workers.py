@@ -8,15 +8,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.alive import is_dead, worker_name
+from bot.slack.calls import UnsureError
 from bot.slack.inbox import Arrival
 from bot.slack.installs import Identity
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
-from bot.store.errors import LostClaimError
+from bot.store.errors import LostClaimError, StoreError
 
 if TYPE_CHECKING:
     from bot.store.store import Delivery
@@ -76,15 +78,25 @@ class Workers:
         while not self._stopping:
             self._woken.clear()
             try:
-                delivery = await self._room.store.claim(self._name, self._lease)
-            except Exception:
-                log.exception("the queue could not be read")
-                delivery = None
-            if delivery is None:
+                worked = await self._turn()
+            except Exception:  # the top of a background task: whatever ended it would leave the bot silent and looking well
+                log.exception("a turn ended early; what it held is worked again when its lease ends")
+                worked = False
+            if not worked:
                 await self._wait()
-            else:
-                self._woken.set()  # there may be more
-                await self._deliver(delivery)
+
+    async def _turn(self) -> bool:
+        """Claims one delivery and works it; False when there was none."""
+        try:
+            delivery = await self._room.store.claim(self._name, self._lease)
+        except StoreError as lost:
+            log.error("the queue could not be read: %s", lost)
+            return False
+        if delivery is None:
+            return False
+        self._woken.set()  # there may be more
+        await self._deliver(delivery)
+        return True
 
     async def _inherit(self) -> None:
         """What a process held that was killed here is worked at once."""
@@ -92,8 +104,8 @@ class Workers:
             if count := await self._room.store.release(is_dead):
                 log.warning("taken over from a process that ended: %s", count)
                 self._woken.set()
-        except Exception:
-            log.warning("claims of dead workers could not be looked for: they end with their leases", exc_info=True)
+        except StoreError as lost:
+            log.warning("claims of dead workers could not be looked for, and end with their leases: %s", lost)
 
     async def _wait(self) -> None:
         if self._looking.locked():
@@ -105,16 +117,16 @@ class Workers:
 
     async def _deliver(self, delivery: "Delivery") -> None:
         """The one error handler: what is not mended here is tried again later, and said in the end."""
-        keeping = asyncio.create_task(self._keep(delivery.id))
         arrival = Arrival(
             delivery.kind, delivery.team, delivery.enterprise, delivery.channel, delivery.thread, delivery.key, json.loads(delivery.payload)
         )
+        keeping = asyncio.create_task(self._keep(delivery.id))
         try:
             await self._work(arrival, attempt=delivery.attempts)
             await self._room.store.finish(delivery.id)
         except LostClaimError as lost:
             log.warning("left to another worker: %s", lost)
-        except Exception as failed:
+        except Exception as failed:  # whatever a surface could not mend: kept, tried again, and said when it is given up
             await self._failed(delivery, arrival, failed)
         finally:
             keeping.cancel()
@@ -149,8 +161,8 @@ class Workers:
                 await self._room.store.renew(delivery, self._lease)
             except LostClaimError:
                 return
-            except Exception:
-                log.warning("the claim on delivery %s could not be renewed", delivery, exc_info=True)
+            except StoreError as lost:
+                log.warning("the claim on delivery %s could not be renewed: %s", delivery, lost)
 
     async def _failed(self, delivery: "Delivery", arrival: Arrival, failed: Exception) -> None:
         final = isinstance(failed, SlackApiError) and failed.response.get("error") in FINAL
@@ -163,8 +175,11 @@ class Workers:
         last = final or delivery.attempts >= (TRIES_WAITED_FOR if delivery.kind == "command" else TRIES)
         try:
             await self._room.store.fail(delivery.id, reason, None if last else min(2.0**delivery.attempts, 60.0))
-        except Exception:
-            log.exception("delivery %s stays claimed until its lease ends", delivery.id)
+        except LostClaimError as lost:
+            log.warning("left to another worker: %s", lost)
+            return
+        except StoreError as lost:
+            log.error("delivery %s stays claimed until its lease ends: %s", delivery.id, lost)
             return
         if last:
             await self._say_so(delivery, arrival, reason)
@@ -182,5 +197,5 @@ class Workers:
                 if not await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key):
                     said = f"In a channel where I may not write: {said}"
                     await self._room.outbox.tell(who, body["user"], said, about=arrival.key)
-        except Exception as failed:
+        except (SlackApiError, UnsureError, StoreError, aiohttp.ClientError, TimeoutError) as failed:
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

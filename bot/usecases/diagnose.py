@@ -1,7 +1,8 @@
 """A paste, a file or an answer becomes a diagnosis, kept with everything that was said before."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.store.errors import StoreError
@@ -9,19 +10,29 @@ from bot.usecases.desk import Desk
 from bot.usecases.judge import REFUTED
 from bot.usecases.reply import Reply, Unusable
 
+QUESTION = "not-oom.question"
+"""The rule that reads words as a question about memory."""
+
+
+class NoEvidence(Unusable):
+    """What was said is talk: nothing in it tells of an engine, a card or a failure."""
+
 
 async def diagnose(
-    desk: Desk, origin: Origin, contributions: Sequence[Contribution], *, into: str | None = None, keep: bool = True
+    desk: Desk, origin: Origin, contributions: Sequence[Contribution], *, into: str | None = None, keep: bool = True, talk: bool = True
 ) -> Reply:
     """The diagnosis of these contributions, with all earlier ones of the incident `into`; kept unless `keep` is off.
 
     When it cannot be kept, the diagnosis is given all the same and the Reply's warning says why. Unusable: no such incident, nothing said.
+    `talk` off: words in which there is no evidence open no incident, NoEvidence instead. A file always is what somebody wanted read.
     """
     if not contributions:
         raise Unusable("There is nothing to diagnose. Paste the log, or attach it as a file.")
     earlier = await _earlier(desk, origin, into)
     said = [*(earlier.contributions if earlier else ()), *(replace(c, at=c.at or desk.now()) for c in contributions)]
     document = dict(await desk.judge(said, ()))
+    if not talk and earlier is None and not shows_something(document) and all(c.kind == "paste" for c in contributions):
+        raise NoEvidence("There is no log in this, and no error. Paste the log, or attach it as a file.")
     if not keep or desk.store is None:
         return Reply("diagnosis", document)
     try:
@@ -33,6 +44,16 @@ async def diagnose(
     except StoreError as error:
         return Reply("diagnosis", document, warning=f"The diagnosis was not kept: {error}")
     return Reply("diagnosis", {**document, "id": incident})
+
+
+def shows_something(document: Mapping[str, Any]) -> bool:
+    """Whether a diagnosis found anything to go by: an error, a figure, what was started. A question alone shows no failure."""
+    if document["first_error"] or document["budgets"]:
+        return True
+    if document["phase"] != "unknown":
+        return any(one["rule"] != QUESTION for one in document["proof"])
+    told = [value for name, value in document["deployment"].items() if value and (name != "host" or any(value.values()))]
+    return bool(document["proof"] or document["engine"] != "unknown" or told)
 
 
 async def _earlier(desk: Desk, origin: Origin, into: str | None) -> Incident | None:

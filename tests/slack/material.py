@@ -85,11 +85,18 @@ def unsure() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def nothing() -> dict[str, Any]:
+    return unsure() | {
+        "engine": "unknown", "engine_version": None, "first_error": None, "deployment": {"model": None, "gpu": None, "tried": {}, "host": {}},
+        "summary": "There is no memory error in this evidence, so no phase can be named.",
+    }  # fmt: skip
+
+
 def judged(contributions: Sequence[Contribution]) -> dict[str, Any]:
     said = [c for c in contributions if c.text is not None]
     texts = "\n".join(c.text or "" for c in said if c.kind in ("paste", "file"))
     rank = next((m[1] for c in said if c.kind == "answer" and (m := re.match(r"rank=(\d+)", c.text or ""))), None)
-    document = certain(texts) if "capture_model" in texts or rank is not None else unsure()
+    document = certain(texts) if "capture_model" in texts or rank is not None else unsure() if "memory" in texts else nothing()
     if rank is not None and "capture_model" not in texts:
         document["rank"] = {**document["rank"], "number": int(rank), "label": f"rank {rank}", "basis": "answer"}
         document["summary"] = f"Rank {rank} ran out of memory while CUDA graphs were captured."

@@ -182,3 +182,105 @@ async def test_nought_is_no_measure(world: World) -> None:
         for number in range(3):
             ts = await world.ann.mention(world.channel, f"{NO_RANK} {number}")
             await world.answer(world.channel, ts)
+
+
+@pytest.mark.parametrize("way", ["mention", "direct", "thread", "shortcut", "form", "called into a thread"])
+async def test_beyond_the_measure_no_file_is_fetched(world: World, way: str) -> None:
+    async with world.bot(world.settings(diagnoses_per_person=1)):
+        root = await world.ann.mention(world.channel, NO_RANK)
+        await world.answer(world.channel, root)
+        await world.quiet()
+        log = world.ann.file("server.log", CRASH.encode())
+        if way == "mention":
+            await world.ann.mention(world.channel, "please", files=[log])
+        elif way == "direct":
+            await world.ann.dm("please", files=[log])
+        elif way == "thread":
+            await world.ann.say(world.channel, "here it is", thread=root, files=[log])
+        elif way == "shortcut":
+            message = world.channel.message(await world.ann.say(world.channel, "crashed", files=[log]))
+            assert message is not None
+            await world.ann.shortcut(world.channel, message)
+        elif way == "form":
+            await world.ann.global_shortcut()
+            await world.ann.submit(await world.until(lambda: world.slack.views and world.ann.view()), {}, files=[log])
+        else:
+            other = await world.ann.say(world.channel, "crashed", files=[log])
+            await world.ann.mention(world.channel, "look", thread=other)
+        direct = world.slack.direct(world.team, world.ann.id)
+        views = lambda: [view.body for view in world.slack.views.values()]  # noqa: E731
+        await world.until(lambda: "You have had 1 diagnoses" in str([world.ann.sees(world.channel), world.answers(direct), views()]))
+        await world.quiet()
+        assert world.slack.called("files.info") == []
+        assert (await world.store.state())["incidents"] == 1
+
+
+async def test_in_a_watched_channel_only_words_on_memory_are_told_of_the_measure(world: World) -> None:
+    async with world.bot(world.settings(diagnoses_per_channel=1)):
+        await world.ann.slash(world.channel, "watch")
+        root = await world.ann.mention(world.channel, NO_RANK)
+        await world.answer(world.channel, root)
+        await world.quiet()
+        seen = len(world.bob.sees(world.channel))
+        await world.bob.say(world.channel, "the menu", files=[world.bob.file("menu.txt", b"pizza")])
+        await world.quiet()
+        assert len(world.bob.sees(world.channel)) == seen
+        await world.bob.say(world.channel, CRASH)
+        await world.until(lambda: "This channel has had 1 diagnoses" in str(world.bob.sees(world.channel)))
+        assert world.slack.called("files.info") == []
+
+
+async def test_a_try_after_a_failure_is_not_held_back_by_what_it_kept_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.seen.SETTLES", 0.5)
+    world.expected_refusals = {"fatal_error"}
+    async with world.bot(world.settings(diagnoses_per_person=1)):
+        world.slack.fault("chat.postMessage", "error", value="fatal_error")
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert world.ann.sees(world.channel) == []
+        assert (await world.store.state())["incidents"] == 1
+
+
+async def alone(world: World, channel: Any, text: str) -> dict[str, Any]:
+    """The shortcut on a message where the bot is no member, and what the asker is shown."""
+    before = len(world.ann.sees(channel))
+    message = channel.message(await world.ann.say(channel, text))
+    await world.ann.shortcut(channel, message)
+    shown: dict[str, Any] = (await world.until(lambda: world.ann.sees(channel)[before:]))[0]
+    await world.quiet()
+    return shown
+
+
+async def test_for_the_asker_alone_a_log_that_is_known_is_named_and_diagnosed_anew_on_request(world: World) -> None:
+    world.expected_refusals = {"channel_not_found", "not_in_channel"}
+    elsewhere = world.slack.channel(world.team, "elsewhere", private=True, members=[world.ann.id], with_bot=False)
+    async with world.bot():
+        assert "Rank 3 of 4" in words(await alone(world, elsewhere, CRASH))
+        again = await alone(world, elsewhere, CRASH)
+        assert SAME + "D-0001" in again["text"]
+        assert (await world.store.state())["incidents"] == 1
+        await world.ann.click(elsewhere, again, "anew")
+        await world.until(lambda: "D-0002" in words(world.ann.sees(elsewhere)[-1]))
+        assert "Rank 3 of 4" in words(world.ann.sees(elsewhere)[-1])
+
+
+async def test_for_the_asker_alone_too_the_hours_measure_holds(world: World) -> None:
+    world.expected_refusals = {"channel_not_found", "not_in_channel"}
+    elsewhere = world.slack.channel(world.team, "elsewhere", private=True, members=[world.ann.id], with_bot=False)
+    async with world.bot(world.settings(diagnoses_per_person=1)):
+        await alone(world, elsewhere, CRASH)
+        message = elsewhere.message(await world.ann.say(elsewhere, NO_RANK))
+        await world.ann.shortcut(elsewhere, message)
+        await world.until(lambda: any("You have had 1 diagnoses" in str(view.body) for view in world.slack.views.values()))
+        await world.quiet()
+        assert (await world.store.state())["incidents"] == 1
+
+
+async def test_an_outcome_may_be_clicked_where_the_bot_may_not_write(world: World) -> None:
+    world.expected_refusals = {"channel_not_found", "not_in_channel"}
+    elsewhere = world.slack.channel(world.team, "elsewhere", private=True, members=[world.ann.id], with_bot=False)
+    async with world.bot():
+        shown = await alone(world, elsewhere, CRASH)
+        await world.ann.click(elsewhere, shown, "fixed")
+        await world.until(lambda: "Marked: it worked" in words(world.ann.sees(elsewhere)[-1]))

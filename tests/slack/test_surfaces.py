@@ -295,10 +295,8 @@ async def test_the_sizing_form_answers_the_asker_who_shares_it_or_changes_its_in
 
 async def test_home_shows_the_incidents_of_the_persons_channels_with_filters(world: World) -> None:
     async with world.bot():
-        ts = await world.ann.mention(world.channel, CRASH)
-        hidden = await world.ann.mention(world.private, NO_RANK)
-        await world.answer(world.channel, ts)
-        await world.answer(world.private, hidden)
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+        await world.answer(world.private, await world.ann.mention(world.private, NO_RANK))
         await world.quiet()
         await world.bob.open_home()
         home = await world.until(lambda: world.team.homes.get(world.bob.id))

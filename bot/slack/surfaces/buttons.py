@@ -8,6 +8,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.pictures import alt_text, bars_of, budget_png
+from bot.slack.allowance import used_up
 from bot.slack.calls import UnsureError
 from bot.slack.conversation import diagnose, message_of
 from bot.slack.inbox import Arrival
@@ -75,14 +76,26 @@ async def work(room: Room, job: Job) -> None:
 async def _anew(room: Room, job: Job) -> None:
     """A diagnosis of its own for a log that was diagnosed a moment ago elsewhere."""
     body = job.body
-    if not await room.visibility.may_touch(job.who, body["user"], body["channel"], foreign=bool(body["foreign"])):
+    if not await _may_touch(room, job, body["channel"]):
         await _tell(room, job, NOT_YOURS)
+        return
+    place = Place(body["channel"], body["thread_ts"])
+    if said := await used_up(room, job, place):
+        await _tell(room, job, said)
         return
     given = await again(room, job)
     if not given:
         await _tell(room, job, "The earlier log has been erased since: send yours again.")
         return
-    await diagnose(room, job, Place(body["channel"], body["thread_ts"]), Gathered(tuple(given), (), 0), anew=True)
+    await diagnose(room, job, place, Gathered(tuple(given), (), 0), anew=True)
+
+
+async def _may_touch(room: Room, job: Job, channel: str) -> bool:
+    """A member of the channel; also who was shown something alone in that very channel, which may be one that the bot is not in."""
+    body = job.body
+    if body["ephemeral"] and body["channel"] == channel and not body["foreign"]:
+        return True
+    return await room.visibility.may_touch(job.who, body["user"], channel, foreign=bool(body["foreign"]))
 
 
 async def _incident(room: Room, job: Job) -> None:
@@ -93,7 +106,7 @@ async def _incident(room: Room, job: Job) -> None:
         await _tell(room, job, f"{incident} is not known here.")
         return
     place = Place(kept.origin.channel, kept.origin.thread)
-    if not await room.visibility.may_touch(job.who, body["user"], place.channel, foreign=bool(body["foreign"])):
+    if not await _may_touch(room, job, place.channel):
         await _tell(room, job, NOT_YOURS)
         return
     if body["action"] == "evidence":

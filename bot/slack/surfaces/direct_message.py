@@ -1,13 +1,13 @@
 """Written to directly: every message is for the bot; what is said outside a thread belongs to the newest incident."""
 
-from bot.slack.conversation import LATEST, diagnose, incident_of, place_of
+from bot.slack.conversation import LATEST, diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
 from bot.slack.surfaces.verbs import addressed
-from bot.slack.words import is_evidence, tells_facts
+from bot.slack.words import is_evidence
 
 
 def takes(arrival: Arrival) -> bool:
@@ -25,8 +25,8 @@ async def _read(room: Room, job: Job) -> bool:
     place = place_of(body)
     if body.get("thread_ts"):
         incident = await incident_of(room, job, place)
-        if incident is not None and await follow_up(room, job, place, incident, insist=True):
-            return True
+        if incident is not None:
+            return await follow_up(room, job, place, incident, insist=True)
     elif body["files"] or is_evidence(body["text"]):
         pass
     elif (latest := await room.store.reply_of(job.who.team, place.channel, "", LATEST)) is not None:
@@ -34,11 +34,7 @@ async def _read(room: Room, job: Job) -> bool:
         incident = await incident_of(room, job, earlier)
         if incident is not None and await follow_up(room, job, earlier, incident):
             return True
-    if not body["files"] and not is_evidence(body["text"]) and not tells_facts(body["text"]):
-        return False
-    gathered = await room.intake.gather(job.who, body)
-    await diagnose(room, job, place, gathered)
-    return bool(gathered.contributions or gathered.refusals)
+    return (await diagnose(room, job, place, await hear(room, job, place, alone=True))).where != "nowhere"
 
 
 SURFACE = Surface(name="direct message", takes=takes, work=work)

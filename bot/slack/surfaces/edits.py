@@ -1,10 +1,10 @@
 """An edited message: its old words are erased, its new ones judged with the rest of the thread."""
 
-from bot.slack.conversation import diagnose, incident_of, place_of
+from bot.slack.conversation import diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
-from bot.slack.words import is_evidence, short_of_memory, tells_facts
+from bot.slack.words import is_evidence, short_of_memory
 
 
 def takes(arrival: Arrival) -> bool:
@@ -23,8 +23,7 @@ async def work(room: Room, job: Job) -> None:
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
     await room.store.erase_message(job.who.team, place.channel, body["ts"])
-    gathered = await room.intake.gather(job.who, body, text=is_evidence(body["text"]) or tells_facts(body["text"]))
-    await diagnose(room, job, place, gathered, remark="Updated with the edited message")
+    await diagnose(room, job, place, await hear(room, job, place, free=part), remark="Updated with the edited message")
 
 
 SURFACE = Surface(name="edits", takes=takes, work=work)

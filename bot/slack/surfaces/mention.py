@@ -5,7 +5,8 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.conversation import diagnose, incident_of, place_of
+from bot.slack.allowance import used_up
+from bot.slack.conversation import diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
@@ -14,7 +15,7 @@ from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
 from bot.slack.surfaces.verbs import addressed
 from bot.slack.surfaces.watch import read_alert
-from bot.slack.words import is_evidence, tells_facts
+from bot.slack.words import is_evidence
 
 MOST_MESSAGES = 200
 
@@ -58,15 +59,16 @@ async def _read(room: Room, job: Job) -> bool:
     if incident is not None and await follow_up(room, job, place, incident):
         return True
     in_thread = bool(body.get("thread_ts")) and body["thread_ts"] != body["ts"]
-    own = is_evidence(body["text"]) or tells_facts(body["text"])
-    gathered = await room.intake.gather(job.who, body, text=own)
-    if in_thread:
-        before = await _thread(room, job, place)
-        gathered = Gathered(
-            (*before.contributions, *gathered.contributions), (*before.refusals, *gathered.refusals), before.hidden + gathered.hidden
-        )
-    await diagnose(room, job, place, gathered)
-    return bool(gathered.contributions or gathered.refusals)
+    gathered = await (_called(room, job, place) if in_thread else hear(room, job, place, alone=True))
+    return (await diagnose(room, job, place, gathered)).where != "nowhere"
+
+
+async def _called(room: Room, job: Job, place: Place) -> Gathered:
+    """Into a thread: what was said there before, and what came with the call."""
+    if said := await used_up(room, job, place):
+        return Gathered((), (said,), 0)
+    own, before = await hear(room, job, place, free=True), await _thread(room, job, place)
+    return Gathered((*before.contributions, *own.contributions), (*before.refusals, *own.refusals), before.hidden + own.hidden)
 
 
 async def _thread(room: Room, job: Job, place: Place) -> Gathered:

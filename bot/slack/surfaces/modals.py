@@ -7,12 +7,14 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Contribution
+from bot.slack.allowance import used_up
 from bot.slack.conversation import diagnose
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import line, person, rich
 from bot.slack.render.forms import LOG, SIZING, notice_view, sizing_view, words_of_form
+from bot.slack.render.notices import HINT
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -62,17 +64,16 @@ async def _size(room: Room, job: Job) -> None:
 async def _log(room: Room, job: Job) -> None:
     body = job.body
     user = body["user"]
-    gathered = await room.intake.gather(job.who, {**body, "text": "", "hidden": 0, "ts": None})
-    pasted = str(body["values"].get("text") or "").strip()
-    if pasted:
-        text = Contribution("paste", pasted, author=user)
-        gathered = Gathered((text, *gathered.contributions), gathered.refusals, gathered.hidden)
-    if not gathered.contributions:
-        await _close(room, job, notice_view(" ".join(gathered.refusals) or "There was nothing to read."))
-        return
-    channel = body["values"].get("channel")
     try:
-        place = await _opened(room, job, channel or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"])
+        channel = body["values"].get("channel") or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"]
+        if said := await used_up(room, job, Place(channel, None)):
+            await _close(room, job, notice_view(said))
+            return
+        gathered = await _gathered(room, job)
+        if not gathered.contributions:
+            await _close(room, job, notice_view(" ".join(gathered.refusals) or "There was nothing to read."))
+            return
+        place = await _opened(room, job, channel)
     except SlackApiError as refused:
         await _close(
             room,
@@ -80,11 +81,21 @@ async def _log(room: Room, job: Job) -> None:
             notice_view(f"I may not write there ({refused.response.get('error')}): invite me to the channel, or send me a direct message."),
         )
         return
-    said = Job(
-        job.who, replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread}), job.attempt
-    )
-    await diagnose(room, said, place, gathered)
+    there = replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread})
+    answer = await diagnose(room, Job(job.who, there, job.attempt), place, gathered)
+    if answer.where == "nowhere":
+        await room.outbox.post(job.who, place, f"hint:{place.thread}", [], HINT)
     await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."), told=True)
+
+
+async def _gathered(room: Room, job: Job) -> Gathered:
+    """The files of the form, and what was pasted into it."""
+    files = await room.intake.gather(job.who, {**job.body, "text": "", "hidden": 0, "ts": None})
+    pasted = str(job.body["values"].get("text") or "").strip()
+    if not pasted:
+        return files
+    text = Contribution("paste", pasted, author=job.body["user"])
+    return Gathered((text, *files.contributions), files.refusals, files.hidden)
 
 
 async def _opened(room: Room, job: Job, channel: str) -> Place:

@@ -4,18 +4,20 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from bot.domain.incident import Origin
 from bot.slack.calls import UnsureError
-from bot.slack.conversation import diagnose, incident_of, place_of
+from bot.slack.conversation import diagnose, hear, place_of
 from bot.slack.inbox import Arrival
-from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.forms import log_form, notice_view
+from bot.slack.render.notices import HINT
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
-from bot.usecases.reply import Unusable
 
-# What Slack says when the bot may not write where the message stands.
-ELSEWHERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "thread_not_found"})
+SAID = {
+    "thread": "Answered in the thread.",
+    "alone": "Answered for you alone: I am not a member of that channel. Invite me to answer in the thread.",
+    "word": "The answer is in a word to you alone.",
+    "nowhere": f"There is nothing to read in this message: no error, and no file. {HINT}",
+}
 
 
 def takes(arrival: Arrival) -> bool:
@@ -40,37 +42,14 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 
 async def work(room: Room, job: Job) -> None:
     """Diagnoses in the message's thread; where the bot may not write, for the asker alone."""
-    body = job.body
-    gathered = await room.intake.gather(job.who, body)
-    said = "There is nothing to read in this message: no text and no file."
-    if gathered.refusals:
-        said = " ".join(gathered.refusals)
-    if gathered.contributions:
-        try:
-            incident = await diagnose(room, job, place_of(body), gathered)
-            said = f"Answered in the thread: {incident}." if incident else "The answer stands in the thread, or in a word to you alone."
-        except SlackApiError as refused:
-            if refused.response.get("error") not in ELSEWHERE:
-                raise
-            said = await _alone(room, job, gathered.contributions)
-    await close(room, job, said)
-
-
-async def _alone(room: Room, job: Job, contributions: Any) -> str:
-    """For a channel that the bot is not in: shown to the asker, kept as private."""
     place = place_of(job.body)
-    kept = await incident_of(room, job, place)
-    if kept is None:
-        try:
-            origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private=True)
-            document = (await room.asks.diagnose(room.desk, origin, contributions)).document
-        except Unusable as unusable:
-            return str(unusable)
-    else:
-        document = kept.document
-    blocks, text = diagnosis_message(document)
-    await room.outbox.respond(job.body["response_url"], text, blocks)
-    return "Answered for you alone: I am not a member of that channel. Invite me to answer in the thread."
+    gathered = await hear(room, job, place, alone=True)
+    if not gathered.contributions:
+        await close(room, job, " ".join(gathered.refusals) or SAID["nowhere"])
+        return
+    answer = await diagnose(room, job, place, gathered)
+    known = answer.where == "thread" and answer.incident
+    await close(room, job, f"Answered in the thread: {answer.incident}." if known else SAID[answer.where])
 
 
 async def close(room: Room, job: Job, said: str) -> None:

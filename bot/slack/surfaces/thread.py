@@ -1,11 +1,13 @@
 """A reply in a thread that the bot owns: a paste, a file, or plain words that answer its question; other talk is left alone."""
 
 from bot.domain.incident import Incident
-from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
+from bot.slack.conversation import diagnose, eyes_off, eyes_on, hear, incident_of, place_of
+from bot.slack.hint import is_awaited
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
+from bot.slack.surfaces import watch
 from bot.slack.surfaces.surface import Surface
 from bot.slack.words import answers, is_evidence, tells_facts
 
@@ -17,14 +19,21 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Judges again with what was added."""
+    """Judges again with what was added; in a thread without an incident only where a log was asked for, or as any message is."""
     place = place_of(job.body)
     incident = await incident_of(room, job, place)
-    if incident is None or not adds(_questions(incident), job):
+    if incident is None and not await is_awaited(room, job, place):
+        if watch.takes(job.arrival):
+            await watch.work(room, job)
+        return
+    if not adds(_questions(incident) if incident else [], job):
         return
     await eyes_on(room, job)
     try:
-        await follow_up(room, job, place, incident)
+        if incident is None:
+            await diagnose(room, job, place, await hear(room, job, place))
+        else:
+            await follow_up(room, job, place, incident)
     finally:
         await eyes_off(room, job)
 
@@ -36,10 +45,10 @@ async def follow_up(room: Room, job: Job, place: Place, incident: Incident, *, i
     said = answers(body["text"], asked) if not body["files"] else []
     if said:
         # “rank 3, on vllm 0.11.0” answers, and tells more: the words are evidence too.
-        told = await room.intake.gather(job.who, body) if tells_facts(body["text"]) else Gathered((), (), 0)
+        told = await hear(room, job, place, free=True) if tells_facts(body["text"]) else Gathered((), (), 0)
         gathered = Gathered((*room.intake.answers(body, said), *told.contributions), told.refusals, max(told.hidden, body["hidden"]))
     elif body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
-        gathered = await room.intake.gather(job.who, body, text=is_evidence(body["text"]) or tells_facts(body["text"]))
+        gathered = await hear(room, job, place)
     else:
         return False
     if not gathered.contributions and not gathered.refusals:

@@ -1,25 +1,30 @@
 """The verbs that work the same by slash command, by mention in a thread, and in a direct message."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 
+from slack_sdk.errors import SlackApiError
+
 from bot.settings import Settings
 from bot.slack import digests
-from bot.slack.conversation import eyes_off, eyes_on, incident_of, place_of, show
+from bot.slack.conversation import ELSEWHERE, eyes_off, eyes_on, incident_of, place_of, show
+from bot.slack.hint import hint
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.escape import cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
-from bot.slack.render.notices import HELP, HINT
+from bot.slack.render.notices import HELP
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.visibility import Sight
 from bot.slack.words import VERBS, Verb, incident, verb
 from bot.usecases.reply import Unusable
 
+log = logging.getLogger(__name__)
 SHARED = frozenset({"size", "explain", "watch", "unwatch"})
 """Verbs whose answer may be read by the channel; what comes out of the history is for the asker alone."""
 
@@ -78,7 +83,7 @@ async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[
     await eyes_on(room, job)
     try:
         if not await read(room, job):
-            await room.outbox.post(job.who, place_of(body), f"hint:{body['ts']}", [], HINT)
+            await hint(room, job)
     finally:
         await eyes_off(room, job)
 
@@ -199,10 +204,16 @@ async def _unknown(room: Room, asked: Asked) -> Said:
 
 
 async def refresh(room: Room, job: Job, incident_id: str) -> None:
-    """Shows an incident's one message as it is now, wherever it stands."""
+    """Shows an incident's one message as it is now, wherever it stands; where the bot may no longer write, it stays as it is."""
     kept = await room.store.load(job.who.team, incident_id)
-    if kept is not None and kept.origin.channel and kept.origin.thread:
+    if kept is None or not kept.origin.channel or not kept.origin.thread:
+        return
+    try:
         await show(room, job, Place(kept.origin.channel, kept.origin.thread), kept.document)
+    except SlackApiError as refused:
+        if refused.response.get("error") not in ELSEWHERE:
+            raise
+        log.info("the message of %s is out of reach: %s", incident_id, refused.response.get("error"))
 
 
 _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {

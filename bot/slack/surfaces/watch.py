@@ -2,6 +2,7 @@
 
 import asyncio
 
+from bot.slack.allowance import say_so, used_up
 from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
@@ -25,6 +26,10 @@ async def read_alert(room: Room, job: Job) -> None:
     body = job.body
     place = place_of(body)
     if body["bot"] and await incident_of(room, job, place) is not None and not job.again:
+        return
+    if said := await used_up(room, job, place):
+        if short_of_memory(body["text"]):
+            await say_so(room, job, place, said)
         return
     gathered = await room.intake.gather(job.who, body)
     # Beside the event loop: a file may have 20 MB.
