@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": ("bot.cli.explain", "what people ask: utilization up or down, does FP8 KV halve memory …"),
     "stats": ("bot.cli.stats", "which phases cost most, which changes work"),
     "forget": ("bot.cli.forget", "erase an incident's evidence"),
+    "audit": ("bot.cli.audit", "who erased, exported, switched or installed something"),
     "settings": ("bot.cli.settings", "every setting, its value and where it is declared"),
     "doctor": ("bot.cli.doctor", "what is wrong with this installation, and what mends it"),
     "rules": ("bot.cli.rules", "check the rulebook, print its anchors, judge the past anew"),

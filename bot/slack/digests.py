@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bot.slack.installs import Identity
+from bot.store.audit import Deed
 from bot.usecases.digest import week_of
 
 if TYPE_CHECKING:
@@ -18,14 +19,15 @@ EVERY = 1800.0  # seconds
 SETTING = "slack.digests"
 
 
-async def switch(store: "Store", who: Identity, channel: str, on: bool, now: datetime) -> None:
+async def switch(store: "Store", who: Identity, channel: str, on: bool, now: datetime, *, by: str, private: bool) -> None:
     """On or off in a channel. The first digest comes with the week after this one."""
     entry = {channel: {"week": week_of(now), "enterprise": who.enterprise}} if on else {}
 
     def switched(chosen: dict[str, Any] | None) -> dict[str, Any] | None:
         return {**{one: kept for one, kept in (chosen or {}).items() if one != channel}, **entry} or None
 
-    await store.change_setting(who.team, SETTING, switched)
+    deed = Deed("digest on" if on else "digest off", by, who.team, who.enterprise, channel, private)
+    await store.change_setting(who.team, SETTING, switched, deed)
 
 
 async def is_on(store: "Store", team: str, channel: str) -> bool:

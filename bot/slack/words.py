@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-VERBS = ("size", "history", "show", "explain", "stats", "watch", "unwatch", "forget", "settings", "help", "outcome")
+VERBS = ("size", "history", "show", "explain", "stats", "watch", "unwatch", "forget", "settings", "audit", "help", "outcome")
 # What only someone with an out-of-memory problem writes or pastes; cheap, and enough to answer unasked in a watched channel.
 _SHORT_OF_MEMORY = re.compile(
     r"OutOfMemory|out of memory|\bOOM\b|OOMKilled|No available memory for the cache blocks|Free memory on device|"
@@ -43,6 +43,7 @@ _NOTHING = re.compile(r"[.!?]?|please[.!]?", re.IGNORECASE)
 _TAKES = {
     "help": _NOTHING,
     "settings": _NOTHING,
+    "audit": _NOTHING,
     "unwatch": _NOTHING,
     "watch": re.compile(r"|on|off|stop|this channel|here", re.IGNORECASE),
     "stats": re.compile(r"|\d+[dwm]|\d{4}-\d\d(-\d\d)?", re.IGNORECASE),

@@ -11,14 +11,27 @@ from bot.store.errors import StoreError
 from bot.store.flaw import flaw
 from bot.store.numbers import label
 from bot.store.packed import pack, pack_document, unpack, unpack_document
-from bot.store.tables import contributions, counters, diagnoses, figures, incidents, metadata, outcomes, replies, settings, trials, watches
+from bot.store.tables import (
+    audit,
+    contributions,
+    counters,
+    diagnoses,
+    figures,
+    incidents,
+    metadata,
+    outcomes,
+    replies,
+    settings,
+    trials,
+    watches,
+)
 from bot.store.tables import rollups as rollups_table
 from bot.store.upsert import upsert
 
 PAGE = 500
 SCHEMA = "oombot.export/1"
 _PARTS = (contributions, diagnoses, trials, outcomes, figures)
-_BESIDE = (counters, settings, watches, replies)  # not: deliveries, which are work, and installs, which are secrets
+_BESIDE = (counters, settings, watches, replies, audit)  # not: deliveries, which are work, and installs, which are secrets
 
 
 def incident_types() -> dict[str, type]:
@@ -40,7 +53,7 @@ def export_page(connection: Connection, after: int) -> tuple[list[dict[str, Any]
 
 
 def export_beside(connection: Connection) -> list[dict[str, Any]]:
-    """Records of what belongs to no incident: counters, settings, watches, replies."""
+    """Records of what belongs to no incident: counters, settings, watches, replies, the audit trail."""
     return [
         {"schema": SCHEMA, "table": table.name, "row": dict(row)}
         for table in _BESIDE

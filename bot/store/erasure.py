@@ -5,10 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, union, update
 
+from bot.store import audit
 from bot.store import incidents as kept
+from bot.store.audit import Deed
 from bot.store.derived import spoken
 from bot.store.numbers import clock, label
 from bot.store.packed import pack_document, unpack, unpack_document
+from bot.store.rows import scope_of
 from bot.store.tables import contributions, deliveries, diagnoses, incidents, installs, metadata, outcomes, replies, trials, watches
 
 _DAY = 86_400 * 1_000_000
@@ -16,9 +19,13 @@ _DONE_DAYS = 7  # Slack asks again for minutes, not for days
 _WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes")
 
 
-def forget(connection: Connection, team: str, incident: str) -> None:
-    """Erase one incident's evidence."""
-    erase(connection, kept.find(connection, team, incident, lock=True), None)
+def forget(connection: Connection, team: str, incident: str, by: str | None) -> None:
+    """Erase one incident's evidence; who did it is noted, once."""
+    row = kept.find(connection, team, incident, lock=True)
+    left = select(contributions.c.number).where(contributions.c.incident == row["key"], contributions.c.text.is_not(None))
+    if row["erased"] is None or connection.execute(left).first() is not None:
+        audit.note(connection, Deed("erased", by, about=label(row["number"]), **scope_of(row)))
+    erase(connection, row, None)
 
 
 def erase_message(connection: Connection, team: str, channel: str, message: str) -> list[str]:
@@ -42,8 +49,10 @@ def purge_page(connection: Connection, before: int, page: int) -> int:
     return len(rows)
 
 
-def drop_done(connection: Connection) -> None:
-    """Remove deliveries that were done so long ago that nobody sends them again, and the notes on what was said once about one of them."""
+def drop_done(connection: Connection, before: int) -> None:
+    """Remove deliveries that were done so long ago that nobody sends them again, the notes on what was said once about one of them, and
+    what the audit trail says of the time `before` (microseconds)."""
+    audit.drop_old(connection, before)
     old = clock() - _DONE_DAYS * _DAY
     connection.execute(delete(deliveries).where(deliveries.c.state.in_(("done", "failed")), deliveries.c.done_at < old))
     connection.execute(delete(replies).where(replies.c.kind.like("%:%"), replies.c.at < old))
@@ -57,6 +66,8 @@ def erase_team(connection: Connection, team: str) -> int:
         erase(connection, row, None)
     for table in (installs, deliveries, watches, replies):
         connection.execute(delete(table).where(table.c.team == team))
+    audit.unname(connection, team)
+    audit.note(connection, Deed("uninstalled", None, team))
     return len(rows)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from bot.store import audit
+from bot.store.audit import Deed
 from bot.store.numbers import clock
 from bot.store.tables import installs, settings, watches
 from bot.store.upsert import upsert
@@ -13,9 +15,11 @@ from bot.store.upsert import upsert
 
 def save_install(connection: Connection, team: str, payload: bytes, enterprise: str | None, by: str | None) -> None:
     """Keep a workspace's installation, already encrypted. An installation for a whole organisation has the team ''."""
-    values = {"payload": payload, "by": by, "at": clock()}
+    values = {"payload": payload, "at": clock(), **({"by": by} if by else {})}  # who renews a token installs nothing
     insert = upsert(connection, installs).values(enterprise=enterprise or "", team=team, **values)
     connection.execute(insert.on_conflict_do_update(index_elements=("enterprise", "team"), set_=values))
+    if by:
+        audit.note(connection, Deed("installed", by, team, enterprise))
 
 
 def find_install(connection: Connection, team: str, enterprise: str | None) -> bytes | None:
@@ -40,8 +44,12 @@ def list_installs(connection: Connection) -> list[tuple[str | None, str]]:
     return [(enterprise or None, team) for enterprise, team in connection.execute(select(installs.c.enterprise, installs.c.team))]
 
 
-def watch(connection: Connection, team: str, channel: str, on: bool, by: str | None) -> None:
+def watch(
+    connection: Connection, team: str, channel: str, on: bool, by: str | None, enterprise: str | None = None, private: bool = False
+) -> None:
     """Switch automatic diagnosis on or off in a channel."""
+    if watched(connection, team, channel) != on:
+        audit.note(connection, Deed("watch on" if on else "watch off", by, team, enterprise, channel, private))
     values = {"on": on, "by": by, "at": clock()}
     insert = upsert(connection, watches).values(team=team, channel=channel, **values)
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "channel"), set_=values))
@@ -67,12 +75,19 @@ def set_setting(connection: Connection, team: str, name: str, value: Any) -> Non
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": json.dumps(value)}))
 
 
-def change_setting(connection: Connection, team: str, name: str, change: Callable[[Any], Any]) -> None:
-    """What a team has set, made anew from what it is (None: not set); whoever changes the same setting waits for the end of this one."""
+def change_setting(connection: Connection, team: str, name: str, change: Callable[[Any], Any], deed: Deed | None) -> None:
+    """What a team has set, made anew from what it is (None: not set); whoever changes the same setting waits for the end of this one.
+
+    `deed` is noted where that changes anything.
+    """
     insert = upsert(connection, settings).values(team=team, name=name, value="null")
     # The update changes nothing: it holds the row, also one that was not there, and reads what the last one left.
     held = insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": settings.c.value}).returning(settings.c.value)
-    set_setting(connection, team, name, change(json.loads(connection.execute(held).scalar_one())))
+    before = json.loads(connection.execute(held).scalar_one())
+    after = change(before)
+    set_setting(connection, team, name, after)
+    if deed is not None and after != before:
+        audit.note(connection, deed)
 
 
 def settings_named(connection: Connection, name: str) -> dict[str, Any]:

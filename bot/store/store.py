@@ -7,7 +7,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
-from bot.store import deliveries, dump, erasure, incidents, index, installs, lately, search, similar, stats, taken
+from bot.store import audit, deliveries, dump, erasure, incidents, index, installs, lately, search, similar, stats, taken
+from bot.store.audit import Deed
 from bot.store.deliveries import Delivery, OwnReply
 from bot.store.engine import Database, revision
 from bot.store.errors import LostClaimError, StoreError, UnknownIncidentError
@@ -171,9 +172,9 @@ class Store:
 
     # Erasure
 
-    async def forget(self, team: str, incident: str) -> None:
+    async def forget(self, team: str, incident: str, by: str | None = None) -> None:
         """Erase an incident's evidence; its id, phase, model, GPU and outcome stay. UnknownIncidentError when there is none."""
-        await self._write(erasure.forget, team, incident)
+        await self._write(erasure.forget, team, incident, by)
         await self._squeeze()
 
     async def erase_message(self, team: str, channel: str, ts: str) -> list[str]:
@@ -201,7 +202,7 @@ class Store:
         total = 0
         while count := await self._write(erasure.purge_page, micros(older_than), _PURGE_PAGE):
             total += count
-        await self._write(erasure.drop_done)
+        await self._write(erasure.drop_done, micros(older_than))
         if total:
             await self._squeeze(whole=True)
         return total
@@ -328,9 +329,11 @@ class Store:
         """(enterprise, team) of every installation."""
         return await self._read(installs.list_installs)
 
-    async def watch(self, team: str, channel: str, on: bool, by: str | None) -> None:
+    async def watch(
+        self, team: str, channel: str, on: bool, by: str | None, *, enterprise: str | None = None, private: bool = False
+    ) -> None:
         """Switch automatic diagnosis on or off in a channel."""
-        await self._write(installs.watch, team, channel, on, by)
+        await self._write(installs.watch, team, channel, on, by, enterprise, private)
 
     async def watched(self, team: str, channel: str) -> bool:
         """Whether automatic diagnosis is on in a channel."""
@@ -344,13 +347,26 @@ class Store:
         """Set something for a team; None takes it back."""
         await self._write(installs.set_setting, team, name, value)
 
-    async def change_setting(self, team: str, name: str, change: Callable[[Any], Any]) -> None:
-        """Make a setting anew from what it is now (None: not set), in one transaction that no other change comes between."""
-        await self._write(installs.change_setting, team, name, change)
+    async def change_setting(self, team: str, name: str, change: Callable[[Any], Any], deed: Deed | None = None) -> None:
+        """Make a setting anew from what it is now (None: not set), in one transaction that no other change comes between.
+
+        `deed` goes into the audit trail where that changes anything.
+        """
+        await self._write(installs.change_setting, team, name, change, deed)
 
     async def settings_named(self, name: str) -> dict[str, Any]:
         """Every team's value of one setting."""
         return await self._read(installs.settings_named, name)
+
+    # Who did what
+
+    async def note(self, deed: Deed) -> None:
+        """Keep in the audit trail what no other method here does."""
+        await self._write(audit.note, deed)
+
+    async def audit(self, who: Sight | None, limit: int = 50) -> list[dict[str, Any]]:
+        """at, team, channel, by, deed, about; the newest first. `who` None may see all of the database."""
+        return await self._read(audit.listed, who, limit)
 
     # How it is done
 
@@ -378,4 +394,4 @@ class Store:
                 await connection.run_sync(taken.take_in)
 
 
-__all__ = ["Delivery", "Found", "LostClaimError", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]
+__all__ = ["Deed", "Delivery", "Found", "LostClaimError", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]

@@ -261,6 +261,17 @@ settings = Table(
     Column("value", Text, nullable=False),
 )
 
+audit = Table(  # append-only: who did what that others must be able to look up. Ids and words of ours only, never what anyone wrote
+    "audit",
+    metadata,
+    Column("key", Key, primary_key=True, autoincrement=False),  # the moment, moved on where taken
+    *_scope(),  # no team: the whole database
+    Column("by", Text),
+    Column("deed", Text, nullable=False),
+    Column("about", Text),
+    Index("ix_audit_team_key", "team", "key"),
+)
+
 counters = Table(
     "counters",
     metadata,

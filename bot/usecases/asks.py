@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bot.usecases.audit import audit
 from bot.usecases.diagnose import diagnose
 from bot.usecases.explain import explain
 from bot.usecases.forget import forget
@@ -29,3 +30,4 @@ class Asks:
     size_words: Ask = size_words
     size_arguments: Ask = size_arguments
     explain: Ask = explain
+    audit: Ask = audit

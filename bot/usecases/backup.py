@@ -4,8 +4,10 @@ from pathlib import Path
 
 from bot.settings import Settings
 from bot.store import backup as files
+from bot.store.audit import Deed
 from bot.store.schema import sqlite_file
 from bot.store.store import open_store
+from bot.usecases.audit import account
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
 from bot.usecases.reply import Reply, Unusable
@@ -37,6 +39,7 @@ async def restore(settings: Settings, source: Path, *, replace: bool = False) ->
     aside = files.set_aside(target) if held != 0 else None
     files.restore(source, target)
     store = await open_store(settings.database)
+    await store.note(Deed("restored", account()))
     count = (await store.state())["incidents"]
     await store.close()
     was = f" What was there before is in {aside}." if aside else ""
@@ -48,6 +51,7 @@ async def copy(desk: Desk, url: str) -> Reply:
     target = await open_store(url)
     try:
         count = await kept(desk).copy_to(target)
+        await kept(desk).note(Deed("copied", account()))
     finally:
         await target.close()
     return _notice(f"{incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")

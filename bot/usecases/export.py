@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TextIO
 
 from bot.domain.foreign import foreign_json
+from bot.store.audit import Deed
 from bot.store.dump import SCHEMA, flaw_of, incident_types
+from bot.usecases.audit import account
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
 from bot.usecases.reply import Reply, Unusable
@@ -26,6 +28,7 @@ async def export(desk: Desk, out: TextIO, form: Form = "jsonl") -> Reply:
     table = csv.DictWriter(out, names, lineterminator="\n") if form == "csv" else None
     if table:
         table.writeheader()
+    await kept(desk).note(Deed("exported", account()))
     async for record in kept(desk).export_rows():
         count += "incident" in record
         if table:
@@ -39,6 +42,7 @@ async def take_in(desk: Desk, source: TextIO, form: Form = "jsonl") -> Reply:
     """Read what `export` wrote; all or nothing. Incidents that are there already are left as they are."""
     records = _from_csv(source) if form == "csv" else _from_lines(source)
     come, there = await kept(desk).import_rows(records)
+    await kept(desk).note(Deed("imported", account(), about=incidents(come)))
     says = f"{incidents(come)} came in" + (f", {there:,} {'was' if there == 1 else 'were'} there already." if there else ".")
     return Reply("notice", {"schema": "oombot.notice/1", "says": says})
 

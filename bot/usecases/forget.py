@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from bot.usecases.audit import account
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply
@@ -11,7 +12,7 @@ from bot.usecases.wording import incidents
 async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
     """Erase an incident's evidence; what it was stays."""
     incident = await find(desk, viewer, incident_id)
-    await kept(desk).forget(viewer.team, incident.id)
+    await kept(desk).forget(viewer.team, incident.id, viewer.user or account())
     says = f"The evidence of {incident.id} is erased: its texts, its words in the search and the lines quoted from it."
     return _notice(f"{says} Its phase, model, GPU and outcome stay.")
 

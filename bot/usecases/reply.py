@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-ReplyKind = Literal["diagnosis", "sizing", "history", "incident", "outcome", "explanation", "stats", "checks", "settings", "notice"]
+ReplyKind = Literal[
+    "diagnosis", "sizing", "history", "incident", "outcome", "explanation", "stats", "checks", "settings", "notice", "audit"
+]
 
 
 @dataclass(frozen=True, slots=True)

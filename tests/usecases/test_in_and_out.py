@@ -20,9 +20,11 @@ from tests.usecases.desks import LOCAL, desk_in
 
 
 async def lines_of(desk: Any) -> str:
+    """What is exported, save the notes of what these tests do."""
     out = io.StringIO()
     await export(desk, out)
-    return out.getvalue()
+    noted = ('"deed": "exported"', '"deed": "imported"', '"deed": "restored"')
+    return "".join(line for line in out.getvalue().splitlines(keepends=True) if not any(note in line for note in noted))
 
 
 async def fill(store: Any) -> None:

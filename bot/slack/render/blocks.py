@@ -66,6 +66,11 @@ def person(user: str) -> Block:
     return {"type": "user", "user_id": user}
 
 
+def channel(id: str) -> Block:
+    """A channel by id; a direct message has no name to be shown by."""
+    return {"type": "text", "text": "a direct message"} if id.startswith("D") else {"type": "channel", "channel_id": id}
+
+
 def link(address: str, text: str) -> Block:
     """Rich text that leads to an address of ours or Slack's."""
     return {"type": "link", "url": address, "text": visible(text)}

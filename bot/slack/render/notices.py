@@ -10,6 +10,7 @@ HELP = (
     "• history WORDS model:… gpu:… phase:… outcome:…: what was seen before\n"
     "• show D-0187 · forget D-0187\n"
     "• explain TOPIC · stats · settings · settings digest on: a weekly review in this channel\n"
+    "• audit: who erased, exported or switched something\n"
     "• watch · unwatch: answer crash logs in this channel without being asked\n"
     "In a thread, say the same with a mention: slash commands do not work there."
 )

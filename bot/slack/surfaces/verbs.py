@@ -12,6 +12,7 @@ from bot.slack import digests
 from bot.slack.conversation import ELSEWHERE, eyes_off, eyes_on, incident_of, place_of, show
 from bot.slack.hint import hint
 from bot.slack.outbox import Place
+from bot.slack.render.audit import audit_message
 from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.escape import cut
@@ -29,7 +30,7 @@ SHARED = frozenset({"size", "explain", "watch", "unwatch"})
 """Verbs whose answer may be read by the channel; what comes out of the history is for the asker alone."""
 
 
-HOUSE_ONLY = frozenset({"forget", "outcome", "watch", "unwatch", "settings"})
+HOUSE_ONLY = frozenset({"forget", "outcome", "watch", "unwatch", "settings", "audit"})
 """Verbs that members of another workspace in a shared channel may not use."""
 
 
@@ -156,7 +157,9 @@ async def _switch(room: Room, asked: Asked, *, on: bool) -> Said:
     on = on and asked.verb.rest.strip().lower() not in ("off", "stop", "no")
     if not channel or channel.startswith("D"):
         return [], "Here I read everything anyway. Say it in a channel."
-    await room.store.watch(asked.job.who.team, channel, on, body["user"])
+    who = asked.job.who
+    private = await room.visibility.is_private(who, channel, body.get("channel_type"))
+    await room.store.watch(who.team, channel, on, body["user"], enterprise=who.enterprise, private=private)
     if on:
         return (
             [],
@@ -169,7 +172,8 @@ async def _digest(room: Room, asked: Asked, on: bool) -> Said:
     channel = asked.job.body.get("channel")
     if not channel or channel.startswith("D"):
         return [], "A digest goes to a channel. Say it there."
-    await digests.switch(room.store, asked.job.who, channel, on, room.desk.now())
+    private = await room.visibility.is_private(asked.job.who, channel, asked.job.body.get("channel_type"))
+    await digests.switch(room.store, asked.job.who, channel, on, room.desk.now(), by=asked.job.body["user"], private=private)
     if on:
         return [], "On Mondays this channel gets a digest of its week: what failed, and what worked. “settings digest off” ends it."
     return [], "No weekly digest here."
@@ -191,6 +195,10 @@ async def _settings(room: Room, asked: Asked) -> Said:
         shown.append(f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}")
         shown.append(f"Weekly digest: {'on (“settings digest off” ends it)' if weekly else 'off (“settings digest on” starts it)'}")
     return [], "\n".join(shown)
+
+
+async def _audit(room: Room, asked: Asked) -> Said:
+    return audit_message((await room.asks.audit(room.desk, asked.sight.viewer)).document)
 
 
 async def _help(room: Room, asked: Asked) -> Said:
@@ -227,6 +235,7 @@ _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
     "watch": _watch,
     "unwatch": _unwatch,
     "settings": _settings,
+    "audit": _audit,
     "help": _help,
     "unknown": _unknown,
 }
