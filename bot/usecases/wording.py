@@ -1,4 +1,4 @@
-"""A change in words, the same at every door: an advice, a few words for a table, the deed that was done, what worked; and counts."""
+"""A change in words, the same at every door: an advice, a few words for a table, the deed that was done, what worked; ranks, counts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -115,6 +115,38 @@ def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
         return ""
     fix, count = fixes.most_common(1)[0]
     return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."
+
+
+KNOWN_BY = {
+    "prefix": "the prefix of its log lines",
+    "tag": "the tag of its log lines",
+    "pid": "its process id",
+    "rank_line": "a line that maps ranks",
+    "message": "the message itself",
+    "gpu_index": "the GPU index of the error",
+    "only_worker": "being the only worker",
+    "driver": "being the driver process",
+    "answer": "your answer",
+}
+"""How a rank was told, by its `basis`."""
+
+
+def named_rank(rank: Mapping[str, Any] | None) -> str:
+    """`rank 7 (Worker_TP7)`; a label that only repeats the number is left out. Empty where no rank is known."""
+    if rank is None or rank.get("number") is None:
+        return ""
+    number, label = rank["number"], str(rank.get("label") or "")
+    return f"rank {number}" + ("" if label in ("", f"rank {number}", f"GPU {number}") else f" ({label})")
+
+
+def which_rank(document: Mapping[str, Any]) -> str:
+    """Under the label “Rank”: its number and how that is known, or why none is named. A check of the engine core belongs to no rank."""
+    rank = document.get("rank")
+    if named := named_rank(rank).removeprefix("rank "):
+        return f"{named}, known by {KNOWN_BY.get(rank['basis'], rank['basis'])}" if rank and rank.get("basis") else named
+    if rank is not None and rank.get("gpu_index") is not None:
+        return f"not decided; the error names GPU {rank['gpu_index']}"
+    return "none: a check of the engine core" if document["phase"] == "kv_cache_sizing" else "not decided by the evidence"
 
 
 def some_named(ids: Sequence[str]) -> str:

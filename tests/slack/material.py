@@ -78,7 +78,9 @@ def unsure() -> dict[str, Any]:
         "id": "failing_rank", "text": "Which rank raised the first error? The log starts after it.",
         "how": "grep -n -m1 -E 'OutOfMemoryError|CUDA out of memory' worker_*.log", "would_change": "rank",
     }  # fmt: skip
-    return certain(NO_RANK) | {
+    bare = certain(NO_RANK)
+    return bare | {
+        "first_error": {**bare["first_error"], **dict.fromkeys(("tried_bytes", "free_bytes", "total_bytes"))},
         "verdict": "open", "phase": "unknown", "rank": None, "recommendation": None, "alternatives": [], "avoid": [], "budgets": [], "proof": [],
         "questions": [question, {"id": "first_error", "text": "What stands above the first error?", "how": "head -n 200 server.log", "would_change": "phase"}],
         "summary": "Memory ran out, but this excerpt does not show on which rank or in which phase.",

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
 from bot.slack.outbox import as_sent
 from bot.slack.render.blocks import plainly
 from bot.slack.render.diagnosis import diagnosis_message
@@ -20,6 +22,7 @@ from bot.slack.render.history import history_message, stats_message, worked_line
 from bot.slack.render.home import home_view
 from bot.slack.render.sizing import sizing_message
 from bot.store.erasure import blanked
+from bot.usecases.judge import judge
 from tests.fakeslack.blocks import MESSAGE, MESSAGE_CHARACTERS, characters, problems, view_problems
 from tests.slack.material import SIZING, budget, certain, unsure
 
@@ -198,8 +201,26 @@ def test_four_buttons_at_most_stand_in_a_row_and_each_has_a_label() -> None:
                 assert all(element["accessibility_label"] for element in block["elements"] if element["type"] == "button")
 
 
+JUDGED = Path(__file__).parent / "capture.json"
+
+
+def test_the_picture_shows_what_the_judge_says_of_its_log() -> None:
+    """Figures, their lines and the change; sentences may change without a new picture. OOMBOT_SAVE_SCREENS=1 writes it anew."""
+    log = JUDGED.with_suffix(".log").read_text(encoding="utf-8")
+    document = judge(load_rulebook(), [Contribution("paste", log)])
+    if os.environ.get("OOMBOT_SAVE_SCREENS"):
+        JUDGED.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    shown = json.loads(JUDGED.read_text(encoding="utf-8"))
+    for name in ("verdict", "phase", "rank", "first_error", "budgets", "engine_version", "questions"):
+        assert shown[name] == document[name], name
+    assert [(p["line"], p["rule"]) for p in shown["proof"]] == [(p["line"], p["rule"]) for p in document["proof"]]
+    assert [shown["recommendation"][name] for name in ("id", "value", "command")] == [
+        document["recommendation"][name] for name in ("id", "value", "command")
+    ]
+
+
 SHOWN = {
-    "diagnosis": lambda: as_sent(*diagnosis_message(certain() | {"id": "D-0187"})),
+    "diagnosis": lambda: as_sent(*diagnosis_message(json.loads(JUDGED.read_text(encoding="utf-8")) | {"id": "D-0187"})),
     "diagnosis_after_same_error": lambda: as_sent(
         *diagnosis_message(certain() | {"id": "D-0187", "recommendation": certain()["alternatives"][0]}, TRIALS)
     ),

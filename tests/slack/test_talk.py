@@ -54,7 +54,7 @@ async def test_a_little_evidence_is_an_incident_with_a_question(http_world: Worl
     judges = Judges()
     async with world.bot(**real(world, judges)):
         ts = await world.ann.mention(world.channel, said)
-        assert "Still open" in words(await world.answer(world.channel, ts))
+        assert "Next: " in words(await world.answer(world.channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 1
     judges.close()

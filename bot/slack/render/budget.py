@@ -35,7 +35,8 @@ def budget_blocks(document: Mapping[str, Any]) -> list[Block]:
     if len(budgets) == 1:
         return [_downwards(budgets[0]), *_remarks(budgets[0])]
     shown = budgets if len(budgets) <= MANY else _telling(budgets, failing)
-    return [_across(shown, failing), *_remarks(next((b for b in budgets if b["rank"] == failing and failing is not None), budgets[0]))]
+    mine = next((b for b in budgets if b["rank"] == failing and failing is not None), budgets[0])
+    return [_across(shown, failing), *_remarks(mine, _where(mine))]
 
 
 def _reported(budget: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -82,10 +83,22 @@ def _telling(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> list[
     return picked
 
 
-def _remarks(budget: Mapping[str, Any]) -> list[Block]:
-    said: list[str | Block] = []
+def _where(budget: Mapping[str, Any]) -> str:
+    """Where the figures of one of several ranks stand: a table of many has no room for it."""
+    lines = budget.get("lines") or {}
+    read = [f"{_inside(label)} {lines[key]}" for key, label in _reported(budget) if key in lines]
+    return f"{name_of(budget)} by line: {', '.join(read)}. " if read else ""
+
+
+def _inside(label: str) -> str:
+    """A label inside a sentence."""
+    return label if label.startswith(("KV", "CUDA")) else label[0].lower() + label[1:]
+
+
+def _remarks(budget: Mapping[str, Any], where: str = "") -> list[Block]:
+    said: list[str | Block] = [where] if where else []
     labels = [label for key, label in COMPONENTS if key in EXPECTED and budget.get(key) is None]
-    missing = [label if label == "KV cache" else label[0].lower() + label[1:] for label in labels]
+    missing = [_inside(label) for label in labels]
     if missing:
         said.append(f"Not in the log: {', '.join(missing)}. ")
     if budget.get("closes") is False and budget.get("residual_bytes") is not None:

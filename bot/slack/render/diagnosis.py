@@ -24,10 +24,11 @@ from bot.slack.render.blocks import (
 from bot.slack.render.budget import budget_blocks
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, rank_name, size
+from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, size
 from bot.usecases.erased import what_stays
+from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import in_few_words, in_words, what_worked
+from bot.usecases.wording import in_few_words, in_words, named_rank, what_worked, which_rank
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -51,8 +52,8 @@ def diagnosis_message(
         *_outcome(document, last),
         *(_change(document) if waiting or (last and last["outcome"] != "fixed") else []),
         *_avoid(document),
-        *_questions(document, rounds),
         *_similar(document),
+        *(_questions(document, rounds) or _next(document)),
         _footer(document, remark),
         *_buttons(document, trials, last, waiting),
     ]
@@ -64,8 +65,8 @@ def fallback(document: Document) -> str:
     said = [cut(str(document.get("summary") or title(document)), 500)]
     if document.get("recommendation"):
         said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
-    elif document["questions"]:
-        said.append(cut(str(document["questions"][0]["text"]), 200))
+    elif step := next_step(document):
+        said.append(cut(step, 200))
     if document.get("id"):
         said.append(f"Diagnosis {document['id']}.")
     return cut(" ".join(said), FALLBACK)
@@ -73,7 +74,7 @@ def fallback(document: Document) -> str:
 
 def title(document: Document) -> str:
     """A short name of what happened, for headers and lists."""
-    who = rank_name(document.get("rank"))
+    who = named_rank(document.get("rank"))
     if document["phase"] == "not_oom":
         return "Not an out-of-memory failure"
     if document["phase"] == "unknown":
@@ -84,7 +85,7 @@ def title(document: Document) -> str:
 def _verdict(document: Document) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
-    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", _rank(document))]
+    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", which_rank(document))]
     facts.append(("Engine", engine(document)))
     deployment = document.get("deployment") or {}
     if deployment.get("model"):
@@ -96,12 +97,6 @@ def _verdict(document: Document) -> list[Block]:
     notes += [str(note) for note in (document.get("notes") or [])[:3]]
     notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
     return [*opening, fields(facts[:6]), *([rich(*(line(cut(note, 500) + "\n") for note in notes))] if notes else [])]
-
-
-def _rank(document: Document) -> str:
-    """Which rank; a check that runs in the engine core belongs to none."""
-    known = rank_name(document.get("rank"))
-    return known or ("none: a check of the engine core" if document["phase"] == "kv_cache_sizing" else "not known")
 
 
 def _first_error(document: Document) -> list[Block]:
@@ -170,9 +165,13 @@ def _questions(document: Document, rounds: int) -> list[Block]:
     shown: list[Block] = []
     if document["questions"] and rounds >= ROUNDS:
         unknown = " ".join(cut(str(question["text"]), 200) for question in document["questions"][:2])
-        return [rich(line(bold("I have stopped asking. "), f"What is said above holds without it; this would still change it: {unknown}"))]
+        said = [line(bold("I have stopped asking. "), f"What is said above holds without it; this would still change it: {unknown}")]
+        if how := document["questions"][0].get("how"):
+            said += [line(bold("Next: "), "should it turn up, reply with what this prints"), code(cut(str(how), 500))]
+        return [rich(*said)]
     for question in document["questions"][:2]:
-        parts = [line(bold("Still open: "), cut(str(question["text"]), 500))]
+        first = not shown and document["phase"] == "unknown"
+        parts = [line(bold("Next: " if first else "Still open: "), cut(str(question["text"]), 500))]
         if question.get("how"):
             parts.append(code(cut(str(question["how"]), 500)))
         shown.append(rich(*parts))
@@ -185,6 +184,12 @@ def _questions(document: Document, rounds: int) -> list[Block]:
         nobody = button("dont_know", "I don't know", f"{document['id']} {asked}", "I don't know the answers: say what follows without them")
         shown.append(actions(nobody))
     return shown
+
+
+def _next(document: Document) -> list[Block]:
+    """Where nothing is to be changed and nothing is asked."""
+    step = next_step(document)
+    return [rich(line(bold("Next: "), step))] if step else []
 
 
 def _ranks(document: Document) -> Block:

@@ -60,16 +60,6 @@ def engine(document: Mapping[str, Any]) -> str:
     return f"{name} {version}" if version else name
 
 
-def rank_name(rank: Mapping[str, Any] | None) -> str:
-    """`rank 7 (Worker_TP7_EP7)`; empty when no rank is known."""
-    if rank is None:
-        return ""
-    if rank.get("number") is None:
-        return f"GPU {rank['gpu_index']}" if rank.get("gpu_index") is not None else str(rank.get("label") or "")
-    label = rank.get("label")
-    return f"rank {rank['number']}" + (f" ({label})" if label and label != f"rank {rank['number']}" else "")
-
-
 def moment(at: str | None) -> str:
     """An ISO time as date and minute, UTC."""
     if not at:

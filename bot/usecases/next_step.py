@@ -1,0 +1,26 @@
+"""What to do next where no change is recommended: the one step, the same at every door."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.usecases.diagnose import QUESTION
+
+TOPICS = {"not-oom.preemption": "preemption", "not-oom.preemptions-counted": "preemption"}
+"""What rules found that is no failure, and a topic explains."""
+_LOG = "send the log from the server's start to its first error"
+
+
+def next_step(document: Mapping[str, Any]) -> str:
+    """A sentence for a diagnosis without a change: the question, a topic, or the line to go by. Empty where a change is the next step."""
+    if document.get("recommendation"):
+        return ""
+    if document["phase"] != "not_oom":
+        return next((str(question["text"]) for question in document["questions"]), "")
+    proof = next(iter(document["proof"]), {"rule": None, "text": None})
+    if proof["rule"] == QUESTION:
+        return f"Ask it as “explain” and a few words of it (“explain” alone lists the topics), or {_LOG}."
+    if proof["rule"] in TOPICS:
+        return f"“explain {TOPICS[proof['rule']]}” says when this matters and what helps."
+    if not proof["text"]:
+        return f"If memory ran out all the same, {_LOG}."
+    return f"Go by line {proof['line']}, which says what it was. If memory ran out all the same, {_LOG}."

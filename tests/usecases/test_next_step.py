@@ -1,0 +1,64 @@
+"""What to do after an answer without a change."""
+
+from typing import Any
+
+import pytest
+
+from bot.usecases.next_step import next_step
+from bot.usecases.wording import named_rank, which_rank
+
+
+def diagnosis(**other: Any) -> dict[str, Any]:
+    plain = {"phase": "not_oom", "recommendation": None, "questions": [], "proof": [], "rank": None}
+    return {**plain, **other}
+
+
+def proof(rule: str, text: str | None = "OSError: Address already in use") -> list[dict[str, Any]]:
+    return [{"source": 1, "line": 12, "rule": rule, "text": text}]
+
+
+LOG = "If memory ran out all the same, send the log from the server's start to its first error."
+
+
+@pytest.mark.parametrize(
+    ("document", "step"),
+    [
+        (diagnosis(recommendation={"id": "fix-environment"}, proof=proof("not-oom.port")), ""),
+        (diagnosis(phase="graph_capture", recommendation={"id": "x"}), ""),
+        (diagnosis(phase="unknown", questions=[{"text": "Which rank?"}, {"text": "Which card?"}]), "Which rank?"),
+        (diagnosis(phase="unknown"), ""),
+        (diagnosis(proof=proof("not-oom.illegal-access")), f"Go by line 12, which says what it was. {LOG}"),
+        (diagnosis(proof=proof("not-oom.illegal-access", None)), LOG),
+        (diagnosis(), LOG),
+    ],
+)
+def test_the_one_next_step(document: dict[str, Any], step: str) -> None:
+    assert next_step(document) == step
+
+
+def test_preemption_and_a_question_lead_to_explain() -> None:
+    assert next_step(diagnosis(proof=proof("not-oom.preemption"))).startswith("“explain preemption” says")
+    assert next_step(diagnosis(proof=proof("not-oom.question"))).startswith("Ask it as “explain”")
+
+
+@pytest.mark.parametrize(
+    ("rank", "named", "which"),
+    [
+        (None, "", "not decided by the evidence"),
+        ({"number": None, "gpu_index": 3, "label": "GPU 3", "basis": "gpu_index"}, "", "not decided; the error names GPU 3"),
+        ({"number": 3, "label": "rank 3", "basis": "answer"}, "rank 3", "3, known by your answer"),
+        ({"number": 0, "label": "GPU 0", "basis": "only_worker"}, "rank 0", "0, known by being the only worker"),
+        (
+            {"number": 7, "label": "Worker_TP7", "basis": "prefix"},
+            "rank 7 (Worker_TP7)",
+            "7 (Worker_TP7), known by the prefix of its log lines",
+        ),
+    ],
+)
+def test_a_rank_is_named_in_one_way(rank: dict[str, Any] | None, named: str, which: str) -> None:
+    assert named_rank(rank) == named
+    assert which_rank(diagnosis(phase="unknown", rank=rank)) == which
+
+
+def test_a_check_of_the_engine_core_belongs_to_no_rank() -> None:
+    assert which_rank(diagnosis(phase="kv_cache_sizing")) == "none: a check of the engine core"
