@@ -4,7 +4,7 @@ import argparse
 import asyncio
 from typing import Any
 
-from bot.cli.terminal import put, table
+from bot.cli.terminal import put, shortened, table
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import in_few_words
@@ -53,7 +53,7 @@ def _text(reply: Reply) -> str:
     ]
     head = ["id", "date", "phase", "rank", "model", "gpu", "change", "outcome"]
     return "\n".join(
-        [f"{document['count_text']} found", table([head, *[[cell[:40] for cell in line] for line in lines]], headed=True), *said]
+        [f"{document['count_text']} found", table([head, *[[shortened(cell, 48) for cell in line] for line in lines]], headed=True), *said]
     )
 
 

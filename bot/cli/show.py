@@ -38,7 +38,7 @@ async def _shown(incident: str, settings: Settings) -> Reply:
 
 def _text(reply: Reply, evidence: bool) -> str:
     document = reply.document
-    parts = [f"{document['id']}, {document['at']}" + (", evidence erased" if document["erased"] else ""), ""]
+    parts = [f"{document['id']}, {document['at'][:16].replace('T', ' ')} UTC" + (", evidence erased" if document["erased"] else ""), ""]
     diagnosis = {**document["diagnosis"], "id": document["id"], "similar": []}
     parts.append(_left(diagnosis) if is_all_erased(document) else diagnosis_text(diagnosis))
     if document["trials"]:

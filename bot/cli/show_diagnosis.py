@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.cli.terminal import bold, command, figure, headline, table, wrapped
+from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
 from bot.usecases.wording import in_few_words, in_words, left_alone, then_each, what_worked
 
 _ROWS = (
@@ -80,11 +80,13 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
     error = document["first_error"]
     if error is not None:
         yield f"\n{bold('First error')}, line {error['line']}" + (f" of source {error['source']}" if error["source"] > 1 else "")
-        yield wrapped(error["text"].strip()[:700])
+        yield wrapped(shortened(error["text"].strip(), 700))
     proofs = [p for p in document["proof"] if error is None or p["line"] != error["line"]]
     if proofs:
         yield f"\n{bold('Proof')}"
-        yield from (wrapped(f"line {p['line']}: {p['text'].strip()[:300]}  [{p['rule']}]", indent="    ", first="  ") for p in proofs)
+        yield from (
+            wrapped(f"line {p['line']}: {shortened(p['text'].strip(), 300)}  [{p['rule']}]", indent="    ", first="  ") for p in proofs
+        )
     for other in document["also_possible"]:
         yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
 

@@ -88,6 +88,11 @@ def wrapped(text: str, indent: str = "  ", first: str | None = None) -> str:
     return textwrap.fill(text, width(), initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def shortened(text: str, most: int) -> str:
+    """Its beginning, and that there is more."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def table(rows: Sequence[Sequence[str]], indent: str = "  ", right: Sequence[int] = (), headed: bool = False) -> str:
     """Aligned columns; `right` names those that are figures. Where the terminal is narrower, a row is a paragraph of its own.
 

@@ -149,10 +149,13 @@ def _overridden(told: Answer, say: Say) -> str:
 
 def _missing(told: Answer) -> str:
     rank = told.ranks[0]
-    gaps = [
-        name
-        for name, value in (("the device's memory", rank.total), ("weights per rank", rank.weights), ("other consumption", rank.other))
-        if value is None
-    ]
+    figures = (
+        ("the device's memory", "--gpu", rank.total),
+        ("the size of the weights", "--weights-bytes", rank.weights),
+        ("other consumption", "--other-bytes", rank.other if rank.total is not None else 0),  # it follows from the device
+    )
+    gaps = [name for name, _, value in figures if value is None]
+    flags = [flag for _, flag, value in figures if value is None]
     reason = next((f" ({said.removeprefix(UNKNOWN)})" for said in told.assumptions if said.startswith(UNKNOWN)), "")
-    return f"{', '.join(gaps)} not known{reason}; give --kv-cache-memory-bytes or what is missing"
+    named = f"{' and '.join(gaps)} {'is' if len(gaps) == 1 else 'are'} not known{reason}"
+    return f"{named}; give {', '.join(flags)}, or the pool itself by --kv-cache-memory-bytes"

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -74,6 +75,15 @@ def test_forget_erases_the_evidence_and_leaves_what_was_learned(oombot: Oombot, 
     text = oombot("show", "1")[1]
     assert "The evidence is erased. What stays: phase graph_capture, model Qwen/Qwen3-32B" in text
     assert [gone for gone in ("because .", "Costs:", "First error", "  [") if gone in text] == []
+
+
+def test_what_is_cut_says_so_and_a_moment_reads_as_one(oombot: Oombot, tmp_path: Path) -> None:
+    long = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. " + "x " * 400
+    (tmp_path / "long.log").write_text(f"vllm serve org/{'a' * 60}\n(Worker_TP0 pid=9) ERROR 11-18 09:15:29 [core.py:1] {long}\n")
+    assert "…" in oombot("diagnose", "long.log")[1]
+    cell = next(word for word in oombot("history")[1].split() if word.startswith("org/a"))
+    assert (len(cell), cell[-1]) == (48, "…")
+    assert re.match(r"D-0001, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n", oombot("show", "1")[1])
 
 
 def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oombot: Oombot, tmp_path: Path) -> None:

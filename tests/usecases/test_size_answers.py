@@ -358,7 +358,7 @@ def test_a_batch_is_as_long_as_the_version_makes_it(version: str, length: int, m
 def test_an_open_answer_says_why_the_weights_are_not_known() -> None:
     told = ask("llama-3.1-8b", gpu="H100", max_model_len=8192, quantization="banana")
     assert (told["fits"], told["command"]) == (None, None)
-    assert "weights per rank not known (--quantization banana: the checkpoint says nothing of it" in told["why"]
+    assert "the size of the weights is not known (--quantization banana: the checkpoint says nothing of it" in told["why"]
 
 
 @pytest.mark.bench
