@@ -190,6 +190,8 @@ async def test_the_log_beside_the_verdict_opens_at_the_first_error(tab: Tab, sit
         "(() => { const box = document.querySelector('.evidence').getBoundingClientRect(), line = document.querySelector('.log .first').getBoundingClientRect(); return line.top >= box.top && line.top < box.bottom; })()"
     )
     assert seen is True
+    high = "(() => { const box = document.querySelector('.evidence'), line = document.querySelector('.log .first'); const far = line.getBoundingClientRect().top - box.getBoundingClientRect().top; return far < 200 || box.scrollTop + box.clientHeight >= box.scrollHeight - 1; })()"
+    assert await tab.run(high), "high in it: below the verdict a window shows the upper part of the log alone"
     names = "['.evidence h2', '.evidence h3'].map(name => document.querySelector(name).getBoundingClientRect())"
     hidden = f"(() => {{ const box = document.querySelector('.evidence').getBoundingClientRect(); return {names}.filter(one => one.top < box.top - 1 || one.bottom > box.bottom).length; }})()"
     assert await tab.run(hidden) == 0, "what the log is stands above it, wherever it is scrolled to"

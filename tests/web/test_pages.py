@@ -40,7 +40,7 @@ async def test_the_first_page_of_an_empty_history_says_what_comes(serve: Serve, 
 async def test_the_diagnosis_says_phase_rank_error_and_the_one_change(browser: Browser) -> None:
     text = await browser.text("/d/D-0187")
     assert "Rank 5 of 8 ran out of GPU memory while it captured CUDA graphs" in text
-    assert "lower --gpu-memory-utilization to 0.92" in text
+    assert "lower --gpu-memory-utilization from 0.95 to 0.92" in text
     assert "--max-num-seqs 512 --gpu-memory-utilization 0.92" in text
     assert "The same rank runs out in capture again" in text
     assert "model revision, engine image, GPU topology, workload" in text

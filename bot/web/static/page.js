@@ -48,11 +48,11 @@ for (const form of document.querySelectorAll("form.paste")) {
   });
 }
 
-// The log beside the verdict opens at the line that failed first.
+// The log beside the verdict opens at the line that failed first, high enough to be seen before anything is scrolled.
 const beside = document.querySelector(".evidence");
 const failed = beside && beside.querySelector(".log .first");
 if (failed && !location.hash && getComputedStyle(beside).overflowY === "auto") {
-  beside.scrollTop = failed.offsetTop - beside.clientHeight / 3;
+  beside.scrollTop = failed.offsetTop - 150;
 }
 
 // A page that the browser brings back is not busy any more.
