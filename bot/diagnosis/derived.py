@@ -120,7 +120,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     until = error.order if error is not None else 10**9
     source = error.source if error is not None else None
     before = [f for f in evidence.facts if f.order <= until and (source is None or f.source == source)]
-    sized = any("kv-sized" in f.kinds or f.id in ("vllm.graphs-captured", "vllm.available-kv") for f in before)
+    sized = any(f.kinds & {"kv-sized", "ready"} or f.id in ("vllm.graphs-captured", "vllm.available-kv", "vllm.generating") for f in before)
     private = error is not None and bool(error.fields.get("private"))
     if not sized and not private:
         yield _fact("before-cache", error)

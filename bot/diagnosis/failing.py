@@ -152,7 +152,7 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     if signed is not None:
         return replace(signed, gpu_index=gpu) if isinstance(gpu, int) else signed
     died = next((f for f in evidence.facts if "process-died" in f.kinds and "rank" in f.fields), None)
-    if fact is None and died is not None:
+    if died is not None and (fact is None or "host-kill" in fact.kinds):
         worker = f"VllmWorker-{died.fields['rank']}" if died.id.startswith("vllm.") else f"rank {died.fields['rank']}"
         return Rank(number=int(died.fields["rank"]), label=worker, basis="message")
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
