@@ -29,7 +29,16 @@ from bot.reading.model.towers_pictures import (
     siglip_head,
 )
 from bot.reading.model.towers_qwen import bailing_vision, qwen2_vision, qwen3_vision, qwen25_vision
-from bot.reading.model.towers_shuffled import idefics3_vision, minicpm_merging, nvlm_vision, ovis_vision, radio_vision, radio_whole
+from bot.reading.model.towers_shuffled import (
+    dino_and_siglip,
+    idefics3_vision,
+    minicpm_merging,
+    nvlm_vision,
+    ovis_vision,
+    radio_vision,
+    radio_whole,
+    side_by_side_projector,
+)
 
 
 def siglip(f: Fields) -> Modules:
@@ -172,6 +181,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "bailing-vision": bailing_vision,
     "blip2-queries": blip2_queries,
     "granite-audio": granite_audio,
+    "dino-and-siglip": dino_and_siglip,
     "idefics3-vision": idefics3_vision,
     "minicpm-merging": minicpm_merging,
     "nvlm-vision": nvlm_vision,
@@ -181,6 +191,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "phi4-vision": phi4_vision,
     "radio": radio_vision,
     "self-conditioning": self_conditioning,
+    "side-by-side-projector": side_by_side_projector,
     "radio-whole": radio_whole,
 }
 """The closed set of towers that a family's `towers` may name."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from bot.domain.tensors import Linear
+from bot.domain.tensors import Linear, Part
 from bot.reading.model.tensor_fields import Fields, MissingField
 from bot.reading.model.tensor_parts import undealt, vector
-from bot.reading.model.tower_parts import Modules, Sizes, blocks, full, patches
+from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 
 RADIO: Mapping[str, tuple[int, int, int, int]] = {
     "small": (384, 12, 6, 1536),
@@ -28,6 +28,24 @@ def idefics3_vision(f: Fields) -> Modules:
         *blocks(int(v("num_hidden_layers")), hidden, int(v("num_attention_heads")), int(v("intermediate_size"))),
         full(hidden * square, f.find("hidden"), False),
     ]
+
+
+def side_by_side_projector(f: Fields) -> Modules:
+    """Moondream 3: the whole picture's features beside a crop's, through two matrices. Source: vLLM models/moondream3.py."""
+    v = Sizes(f, "vision_config")
+    between = Part(int(v("proj_inner_dim")))
+    return [wide(2 * int(v("hidden_size")), between), back(between, f.find("hidden"))]
+
+
+def dino_and_siglip(f: Fields) -> Modules:
+    """OpenVLA: DINOv2-L and SigLIP on 224 pixels, whole on each rank, and three matrices over both. Source: vLLM models/openvla.py."""
+    made: Modules = []
+    for hidden, depth, inner, beside in ((1024, 24, 4096, 2), (1152, 27, 4304, 0)):  # beside: the scales of a layer's two branches
+        layer = full(hidden, 3 * hidden), full(hidden, hidden), full(hidden, inner), full(inner, hidden), vector((4 + beside) * hidden)
+        made += [patches(3 * 14 * 14, hidden), vector((16 * 16 + 5 + 2) * hidden), *layer * depth]
+    pooling: Modules = [full(1152, 3 * 1152), full(1152, 1152), full(1152, 4304), full(4304, 1152), vector(3 * 1152)]
+    both, text = 1024 + 1152, f.find("hidden")
+    return [*made, *pooling, wide(both, Part(4 * both)), back(Part(4 * both), text), full(text, text)]
 
 
 def minicpm_merging(f: Fields) -> Modules:
