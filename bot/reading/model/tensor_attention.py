@@ -86,6 +86,32 @@ def indexed(f: Fields) -> Modules:
     )
 
 
+def relative(f: Fields) -> Modules:
+    """Inkling's layers without a window: relative positions beside q, k, v, convolutions over k, v and both streams.
+
+    Source: vllm/models/inkling/nvidia/attention.py, model.py.
+    """
+    return _relative(f, f.find("heads"), kv_heads(f), head_dim(f), int(f.raw("rel_extent", 1024)))
+
+
+def relative_window(f: Fields) -> Modules:
+    """And those with a window, whose heads the file lists apart."""
+    heads, kv = int(f.raw("swa_num_attention_heads", 0)) or f.find("heads"), int(f.raw("swa_num_key_value_heads", 0)) or kv_heads(f)
+    return _relative(f, heads, kv, int(f.raw("swa_head_dim", 0)) or head_dim(f), int(f.raw("sliding_window_size", 512)))
+
+
+def _relative(f: Fields, heads: int, kv: int, dim: int, reach: int) -> Modules:
+    hidden, kernel, rel = f.find("hidden"), int(f.raw("sconv_kernel_size") or f.raw("conv_kernel_size", 4)), int(f.raw("d_rel", 16))
+    key, at = Part(kv, dim, "heads"), "attn."
+    return (
+        column((at + "wq", at + "wk", at + "wv", at + "wr"), hidden, Part(heads, dim), key, key, Part(heads, rel)),
+        row(at + "wo", Part(heads, dim), hidden),
+        vector(rel * reach + 2 * dim),
+        Plain((key, whole(2 * kernel))),
+        Plain((Part(hidden), whole(2 * kernel))),
+    )
+
+
 def value_experts(f: Fields) -> Modules:
     """K2 Horizon: values of several matrices, chosen token by token; plain attention where the file names none. Source: k2_horizon.py."""
     count = int(f.raw("mova_num_experts", 0))

@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.domain.tensors import ModelTensors
-from bot.reading.model.tensor_attention import grouped, indexed, narrow_query, picture_attention, value_experts, wide_heads, window_heads
+from bot.reading.model.tensor_attention import (
+    grouped,
+    indexed,
+    narrow_query,
+    picture_attention,
+    relative,
+    relative_window,
+    value_experts,
+    wide_heads,
+    window_heads,
+)
 from bot.reading.model.tensor_ends import ends
 from bot.reading.model.tensor_extras import hyper_connections, laurel, per_layer_inputs
 from bot.reading.model.tensor_feeds import beside_banks, feed_forward, hashed_mixture, mixture
@@ -23,6 +33,8 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention-global": wide_heads,
     "attention-window": window_heads,
     "attention-value-experts": value_experts,
+    "attention-relative": relative,
+    "attention-relative-window": relative_window,
     "attention-indexed": indexed,
     "attention-index-query": index_query,
     "attention-narrow-query": narrow_query,

@@ -6,7 +6,7 @@ from bot.domain.tensors import Part
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
-from bot.reading.model.towers_audio import qwen_audio, whisper_encoder
+from bot.reading.model.towers_audio import mel_table, qwen_audio, whisper_encoder
 from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
 from bot.reading.model.towers_other import (
     blip2_queries,
@@ -183,6 +183,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "granite-audio": granite_audio,
     "dino-and-siglip": dino_and_siglip,
     "idefics3-vision": idefics3_vision,
+    "mel-table": mel_table,
     "minicpm-merging": minicpm_merging,
     "nvlm-vision": nvlm_vision,
     "ovis-vision": ovis_vision,

@@ -26,3 +26,9 @@ def qwen_audio(f: Fields) -> Modules:
     """The audio tower of Qwen's omni models: Whisper's encoder and a projection. Source: vLLM models/qwen2_5_omni_thinker.py."""
     a = Sizes(f, "audio_config")
     return [*whisper_encoder(f), full(int(a("d_model")), int(a("output_dim", default=f.find("hidden"))))]
+
+
+def mel_table(f: Fields) -> Modules:
+    """Inkling's ear: a table of mel values; its eye, a few matrices, is not counted. Source: vllm/models/inkling/common/towers.py."""
+    a, text = Sizes(f, "audio_config"), f.find("hidden")
+    return [vector((int(a("n_mel_bins", default=80)) * int(a("mel_vocab_size", default=256)) + 1) * text)]
