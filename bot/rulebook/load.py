@@ -12,7 +12,7 @@ import rtoml
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook
 
-OTHER_READERS = ("models", "gpus.toml", "model-names.toml", "accounting/planner.toml", "accounting/overheads.toml")
+OTHER_READERS = ("models", "gpus.toml", "model-names.toml", "architectures.toml", "accounting/planner.toml", "accounting/overheads.toml")
 """Parts of the folder whose shapes stand in the module that reads them (models, gpus, planning)."""
 
 

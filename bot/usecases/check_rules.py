@@ -16,6 +16,7 @@ from bot.reading.read import read
 from bot.reading.redact import redact
 from bot.reading.signatures import signatures_of
 from bot.reading.text import clean, split_lines
+from bot.rulebook.architectures import load_architectures
 from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, expected_value, home, problems
 from bot.rulebook.files import FactRule
@@ -80,7 +81,7 @@ def check_installed() -> Reply:
     return check_rules(load_rulebook())
 
 
-LOADERS: tuple[Callable[[], object], ...] = (load_rulebook, load_sizing, load_overheads, load_model_names)
+LOADERS: tuple[Callable[[], object], ...] = (load_rulebook, load_sizing, load_overheads, load_model_names, load_architectures)
 """Every reader of rules/; each reports all its problems at once."""
 
 

@@ -1,15 +1,18 @@
-"""What may go wrong beside the budget: the start-up check, graphs on top, memory shared with the host."""
+"""What may go wrong beside the budget: a release without the model's class, the start-up check, graphs on top, shared memory."""
 
 from collections.abc import Iterator
 
 from bot.domain.budget import RankBudget
 from bot.domain.size import gib
+from bot.rulebook.architectures import load_architectures
 from bot.usecases.size_question import Asked
 from bot.usecases.size_terms import Other, Term
 
 
 def risks(asked: Asked, rank: RankBudget, other: Other) -> Iterator[str]:
     """Sentences, each for what the estimates' lower ends already reach: what is merely possible is not said."""
+    if doubt := load_architectures().doubt(asked.shape.architecture, asked.version):
+        yield doubt
     if rank.total is None or rank.budget is None:
         return
     spare = rank.total - rank.budget

@@ -147,7 +147,9 @@ def _family(config: Mapping[str, Any], models: Models) -> Family:
     said = ", ".join(names) or kind
     if not said:
         raise UnknownArchitecture("config.json names neither `architectures` nor a known `model_type`; give the model's own config.json")
-    raise UnknownArchitecture(f"the architecture {said} is not in rules/models ({known}), so its cache cannot be planned; a file for its family teaches it")
+    raise UnknownArchitecture(
+        f"the architecture {said} is not in rules/models ({known}), so its cache cannot be planned; a file for its family teaches it"
+    )
 
 
 def _layers(config: Config, family: Family, rule: LayerRule) -> tuple[tuple[Cache, ...], ...]:
