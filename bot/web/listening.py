@@ -1,7 +1,9 @@
 """What a start says: where the page is and whom it opens to, or why this address cannot be had."""
 
 import errno
+import shutil
 import socket
+import sys
 
 from bot.settings import Settings, is_loopback
 
@@ -14,7 +16,7 @@ def where_it_is(settings: Settings, place: str) -> list[str]:
     if mode == "open":
         return [
             f"oombot is running: {_url(settings)}  (history: {place})",
-            "Paste a log there, or in another terminal: oombot diagnose vllm.log",
+            f"Paste a log there, or in another terminal: {_command()} diagnose vllm.log",
         ]
     if mode == "sign-in":
         return [
@@ -26,8 +28,14 @@ def where_it_is(settings: Settings, place: str) -> list[str]:
     return [
         f"oombot is running: {_url(settings)}healthz  (history: {place})",
         f"The page is off, because {why}. OOMBOT_PAGE=sign-in opens it behind Sign in with Slack; {mine} this machine alone.",
-        "In a terminal: oombot diagnose vllm.log",
+        f"In a terminal: {_command()} diagnose vllm.log",
     ]
+
+
+def _command() -> str:
+    """The command as this start was made, where a shell would not find it by its name."""
+    started = sys.argv[0]
+    return started if "/" in started and started.endswith("/oombot") and shutil.which("oombot") is None else "oombot"
 
 
 def cannot_listen(settings: Settings, error: OSError) -> str:

@@ -39,3 +39,18 @@ def test_an_open_page_and_one_behind_slack_say_where_they_are() -> None:
     assert "http://127.0.0.1:8080/ " in where_it_is(Settings(), "here")[0]
     assert "http://[::1]:8080/ " in where_it_is(Settings(host="::1"), "here")[0]
     assert where_it_is(Settings(page="sign-in", public_url="https://oom.example"), "here")[1].endswith(" https://oom.example/")
+
+
+@pytest.mark.parametrize(
+    ("started", "found", "command"),
+    [
+        (".venv/bin/oombot", None, ".venv/bin/oombot"),
+        ("/usr/bin/oombot", "/usr/bin/oombot", "oombot"),
+        ("/opt/app/bot/__main__.py", None, "oombot"),
+    ],
+)
+def test_the_next_step_is_named_as_a_shell_finds_it(monkeypatch: pytest.MonkeyPatch, started: str, found: str | None, command: str) -> None:
+    monkeypatch.setattr("sys.argv", [started, "serve"])
+    monkeypatch.setattr("shutil.which", lambda name: found)
+    assert f"in another terminal: {command} diagnose vllm.log" in where_it_is(Settings(), "x.db")[1]
+    assert f"In a terminal: {command} diagnose vllm.log" in where_it_is(Settings(page="off"), "x.db")[2]

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.store.errors import StoreError
 from bot.usecases.reply import Reply
 from tests.web import documents
@@ -294,3 +296,24 @@ async def test_a_command_with_a_gap_says_what_stands_for_what(serve: Serve, shel
         diagnosis=documents.diagnosis(recommendation=documents.remedy(command="vllm serve MODEL --enforce-eager"), alternatives=[])
     )
     assert text in await browser.text("/d/D-0187")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "legend", "leads"),
+    [
+        (None, "How did it go?", '<a href="#change">To the one change</a>'),
+        ("moved", "Noted: error moved. Press another if it ended otherwise.", '<a href="#paste">Add the new log</a>'),
+        ("fixed", "Noted: worked. Press another if it ended otherwise.", ""),
+    ],
+)
+async def test_a_confirmation_leads_to_what_comes_next(serve: Serve, shelf: Shelf, outcome: str | None, legend: str, leads: str) -> None:
+    shelf.incident["trials"][-1]["outcome"] = outcome
+    browser = await serve()
+    data = {"token": await browser.token("/d/D-0187"), "result": "fixed"}
+    async with browser.post("/d/D-0187/outcome", data=data) as answer:
+        text = await answer.text()
+    assert f"<legend>{legend}</legend>" in text
+    said = re.search(r'<div class="said" role="status">(.*?)</div>', text, re.S)
+    assert said
+    assert leads in said[1]
+    assert said[1].count("<a ") == (1 if leads else 0)
