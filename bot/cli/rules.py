@@ -24,7 +24,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         ("anchors", "every text that a line of a large log is kept for, one a line: grep -F -f <(oombot rules anchors) serve.log"),
         ("replay", "judge every stored incident by today's rules, keep nothing, and say what would differ"),
     ):
-        verbs.add_parser(name, help=says).add_argument("--json", action="store_true", help="the document and nothing else")
+        verb = verbs.add_parser(name, help=says)
+        verb.add_argument("--json", action="store_true", help="the document and nothing else")
+        if name == "check":
+            verb.add_argument(
+                "only", nargs="*", metavar="FILE|ID", help="these files, folders or rules only: rules/facts/prose.toml torch.oom"
+            )
     case = verbs.add_parser("case", help="write an incident, such as one marked wrong, as a case that the tests judge")
     case.add_argument("incident", metavar="D-0187")
     case.add_argument("--phase", choices=get_args(Phase), metavar="PHASE", help=f"what it should have been: {', '.join(get_args(Phase))}")
@@ -48,7 +53,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         return 0
     from bot.usecases.check_rules import check_installed
 
-    reply = check_installed()
+    reply = check_installed(options.only)
     put(reply, options.json, _checked(reply.document))
     return 0 if reply.document["ok"] else 1
 

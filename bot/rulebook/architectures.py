@@ -1,12 +1,12 @@
 """rules/architectures.toml: which releases of vLLM have a class of their own for an architecture."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+import rtoml
 from packaging.version import InvalidVersion, Version
 
 from bot.rulebook.load import RulebookError, rules_folder
@@ -45,8 +45,8 @@ def load_architectures(folder: Path | None = None) -> Architectures:
     """The architectures of a rules folder; RulebookError with every problem when the file is broken."""
     path = (folder or rules_folder()) / FILE
     try:
-        file = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        file = msgspec.convert(rtoml.load(path), _File)
+    except (OSError, ValueError) as error:
         raise RulebookError([f"{FILE}: {error}"]) from error
     problems = [f"{FILE}: {version!r} is no release" for version in (*file.last, *file.not_yet) if not _is_release(version)]
     if problems:

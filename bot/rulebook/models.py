@@ -149,8 +149,8 @@ class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state_dtype: Word = Word()
 
 
-class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
-    """One file. `[weights]` belongs to bot/rulebook's reader of tensor placement and is not read here."""
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file, called like the family. `[weights]` is read by bot/rulebook/weights.py."""
 
     family: str
     architectures: list[str] = []
@@ -163,6 +163,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     mtp: Mtp | None = None
     dspark: Mtp | None = None
     example: list[Example] = []
+    weights: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,8 @@ def load_models(folder: Path) -> Models:
     families = {name: _complete(one, general) for name, one in parsed.items() if one is not None}
     for name, one in families.items():
         problems += [f"{name}: {problem}" for problem in _check(one)]
+        if name != f"{one.family}.toml":
+            problems.append(f"{name}: family = {one.family!r}: a file is called like its family")
     by_architecture = _index(families, "architectures", problems)
     by_type = _index(families, "model_types", problems)
     if problems:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import rtoml
 
 from bot.rulebook.load import RulebookError
@@ -17,8 +18,18 @@ GENERAL = "any.toml"
 CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
 """Keys of a change that say when it holds; the others are what it changes."""
 EXAMPLES = frozenset({"change", "example"})
-"""Tables in a table; an example is a config.json excerpt, a grid, and what the engine counted on the first rank."""
+"""Tables in a table."""
 _STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
+
+
+class WeightExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A config.json excerpt, and the bytes that the engine counted on the first rank of this grid."""
+
+    config: dict[str, Any]
+    vllm: str
+    bytes: int
+    tp: int = 1
+    pp: int = 1
 
 
 class UnknownWeights(ValueError):
@@ -73,6 +84,11 @@ class WeightFamily:
     wraps: bool = False
     silent: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
+    @property
+    def examples(self) -> list[WeightExample]:
+        """What the engine was seen to count."""
+        return msgspec.convert(self.table.get("example", []), list[WeightExample])
+
 
 @dataclass(frozen=True, slots=True)
 class WeightRules:
@@ -110,8 +126,9 @@ class WeightRules:
 @lru_cache(maxsize=4)
 def load_weights(folder: Path) -> WeightRules:
     """The [weights] of every file in `folder` (rules/models). RulebookError with every problem."""
-    files = {path.name: rtoml.load(path) for path in sorted(folder.glob("*.toml"))}
-    problems = [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
+    problems: list[str] = []
+    files = {path.name: _read(path, problems) for path in sorted(folder.glob("*.toml"))}
+    problems += [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
     if problems:
         raise RulebookError(f"models/{problem}" for problem in problems)
     by_architecture: dict[str, WeightFamily] = {}
@@ -125,6 +142,14 @@ def load_weights(folder: Path) -> WeightRules:
         by_architecture |= dict.fromkeys(file.get("architectures", ()), one)
         by_type |= dict.fromkeys(file.get("model_types", ()), one)
     return WeightRules(files.get(GENERAL, {}).get("weights", {}), by_architecture, by_type)
+
+
+def _read(path: Path, problems: list[str]) -> dict[str, Any]:
+    try:
+        return rtoml.load(path)
+    except ValueError as error:
+        problems.append(f"{path.name}: {error}")
+        return {}
 
 
 def _with_head_size(file: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,5 +167,6 @@ def check(weights: Mapping[str, Any]) -> Iterable[str]:
         yield from (f"[weights] has no {key!r}; known: {', '.join(sorted(known))}" for key in table if key not in known)
         try:
             in_range("0", table.get("vllm", ">=0"))
+            msgspec.convert(table.get("example", []), list[WeightExample])
         except ValueError as error:
-            yield str(error)
+            yield f"[weights] {error}"

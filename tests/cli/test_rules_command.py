@@ -18,6 +18,26 @@ def test_the_shipped_rules_are_checked_in_one_line(oombot: Oombot) -> None:
     assert out.startswith("ok  rulebook: ")
 
 
+def test_one_file_a_folder_or_a_rule_is_checked_by_itself(oombot: Oombot) -> None:
+    rules = Path(__file__).parents[2] / "rules"
+    told = [
+        oombot("rules", "check", name) for name in (str(rules / "facts" / "nvidia-smi.toml"), "formats", "torch.oom", "models/qwen2.toml")
+    ]
+    assert [status for status, _, _ in told] == [0, 0, 0, 0]
+    assert [out.partition(" examples of ")[2].strip() for _, out, _ in told] == [
+        "facts/nvidia-smi.toml were read as they say",
+        "formats were read as they say",
+        "torch.oom were read as they say",
+        "model families need the bytes that they say",
+    ]
+
+
+def test_what_is_no_file_and_no_rule_is_said(oombot: Oombot) -> None:
+    status, out, err = oombot("rules", "check", "torch.omm")
+    assert (status, out) == (2, "")
+    assert "torch.omm: there is no such file in" in err
+
+
 def test_anchors_find_what_the_rules_would_read(oombot: Oombot, tmp_path: Path) -> None:
     status, out, _ = oombot("rules", "anchors")
     assert status == 0

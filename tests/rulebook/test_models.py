@@ -1,31 +1,13 @@
-"""Families: every example gives its bytes, and a broken file is reported with all its problems."""
+"""Families: a broken file is reported with all its problems."""
 
 from pathlib import Path
 
 import pytest
 
 from bot.rulebook.load import RulebookError, rules_folder
-from bot.rulebook.models import Example, Models, load_models
-from bot.usecases.size import answer
-from bot.usecases.size_question import load_sizing
+from bot.rulebook.models import Models, load_models
 
 MODELS = load_models(rules_folder() / "models")
-EXAMPLES = [(name, number, example) for name, family in MODELS.families.items() for number, example in enumerate(family.example, 1)]
-
-
-@pytest.mark.parametrize(("family", "example"), [pytest.param(f, e, id=f"{f}-{n}") for f, n, e in EXAMPLES])
-def test_every_example_needs_its_bytes(family: str, example: Example) -> None:
-    question = {
-        "config": example.config,
-        "engine_version": example.vllm,
-        "gpu": "H100-80GB",
-        "tensor_parallel_size": example.tp,
-        "max_model_len": example.length,
-        "max_num_batched_tokens": example.max_num_batched_tokens,
-        "weights_bytes": 1,
-        "other_bytes": 0,
-    }
-    assert max(answer(load_sizing(), question).plan.request_bytes) == example.request_bytes
 
 
 def test_no_architecture_belongs_to_two_families() -> None:
@@ -59,6 +41,12 @@ def test_every_problem_is_reported_at_once_with_its_file(tmp_path: Path) -> None
     assert "models/b.toml: A is claimed by a too" in told
     assert "models/c.toml:" in told
     assert "models/d.toml: a family needs architectures or model_types" in told
+
+
+def test_a_table_that_nothing_reads_and_a_file_of_another_name_are_named(tmp_path: Path) -> None:
+    told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n[[layer]]\nall = "full"\n', b='family = "c"\narchitectures = ["C"]\n')
+    assert "models/a.toml: Object contains unknown field `layer`" in told
+    assert "models/b.toml: family = 'c': a file is called like its family" in told
 
 
 def test_a_cache_reads_only_its_own_attributes_from_known_fields(tmp_path: Path) -> None:

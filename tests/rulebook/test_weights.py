@@ -1,15 +1,11 @@
 """The [weights] tables: every file of ours reads, and a mistake is named."""
 
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bot.domain.tensors import TensorGrid
 from bot.rulebook.load import RulebookError
 from bot.rulebook.weights import check, in_range, load_weights, narrowed
-from bot.usecases.weigh import weigh
 
 RULES = Path(__file__).parents[2] / "rules" / "models"
 
@@ -21,19 +17,18 @@ def test_a_key_that_nothing_reads_is_named_with_its_file(tmp_path: Path) -> None
 
 
 def test_a_range_that_is_none_is_named() -> None:
-    assert list(check({"change": [{"vllm": "0.20 or later"}]})) == ["not a version range: '0.20 or later' (write it as >=0.20,<0.32)"]
+    assert list(check({"change": [{"vllm": "0.20 or later"}]})) == [
+        "[weights] not a version range: '0.20 or later' (write it as >=0.20,<0.32)"
+    ]
 
 
-def examples() -> list[tuple[str, dict[str, Any]]]:
-    files = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(RULES.glob("*.toml"))}
-    return [(name, example) for name, file in files.items() for example in file.get("weights", {}).get("example", ())]
-
-
-@pytest.mark.parametrize(("family", "example"), examples(), ids=[f"{name}-{one['vllm']}-tp{one['tp']}" for name, one in examples()])
-def test_every_example_gives_what_the_engine_counted(family: str, example: dict[str, Any]) -> None:
-    grid = TensorGrid(example["tp"], example.get("pp", 1))
-    counted = weigh(example["config"], RULES, grid, engine_version=example["vllm"], gpu="NVIDIA H100 80GB HBM3")
-    assert counted.ranks[0].resident == pytest.approx(example["bytes"], rel=2e-3)
+def test_an_example_of_another_shape_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text('[weights]\n[[weights.example]]\nvllm = "0.32.0"\ntp = "two"\nbytes = 1\nconfig = {}\n')
+    (tmp_path / "old.toml").write_text("[weights\n")
+    with pytest.raises(RulebookError) as broken:
+        load_weights(tmp_path)
+    assert "models/new.toml: [weights] Expected `int`, got `str` - at `$[0].tp`" in str(broken.value)
+    assert "models/old.toml: " in str(broken.value)
 
 
 def test_every_file_of_ours_reads() -> None:

@@ -4,14 +4,18 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, problems
 from bot.rulebook.load import RulebookError, load_rulebook
+from bot.usecases.check_families import family_cases, family_faults
 from bot.usecases.check_rules import cases, check_rules, faults
+from bot.usecases.size_question import load_sizing
 
 BROKEN = """
 [[release]]
@@ -143,6 +147,25 @@ def test_a_broken_rulebook_says_all_that_is_wrong(found: list[Problem], says: st
 def test_each_problem_names_its_file_and_rule(found: list[Problem]) -> None:
     assert {problem.file for problem in found} == {"all.toml"}
     assert all(problem.rule.startswith("[[") for problem in found)
+
+
+def test_only_the_problems_of_what_is_named_are_said(broken: Rulebook) -> None:
+    assert {row["name"] for row in check_rules(broken, names=["a.secret"]).document["checks"]} == {
+        "all.toml: [[fact]] a.secret",
+        "rulebook",
+    }
+    assert [row["says"] for row in check_rules(broken, names=["other.toml"]).document["checks"]] == [
+        "0 examples of other.toml were read as they say"
+    ]
+
+
+def test_a_family_s_example_that_needs_other_bytes_is_a_problem_of_its_file() -> None:
+    sizing = load_sizing()
+    (case, *_) = (case for case in family_cases(sizing) if case.table == "example")
+    wrong = replace(case, example=msgspec.structs.replace(case.example, request_bytes=1))
+    assert family_faults(sizing, case) == []
+    assert family_faults(sizing, wrong)[0].endswith(" bytes, not 1")
+    assert wrong.file == f"models/{case.family}.toml"
 
 
 def test_an_example_that_is_read_otherwise_is_a_fault_of_its_rule(broken: Rulebook) -> None:
