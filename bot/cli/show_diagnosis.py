@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
-from bot.usecases.wording import in_few_words, in_words, left_alone, then_each, what_worked
+from bot.usecases.next_step import next_step
+from bot.usecases.wording import KNOWN_BY, in_few_words, in_words, left_alone, then_each, what_worked
 
 _ROWS = (
     ("total_bytes", "device memory"),
@@ -28,13 +29,6 @@ _ROWS = (
     ("outside_budget_bytes", "outside the budget"),
 )
 _ALWAYS = {"total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes"}
-
-
-BASES = {
-    "prefix": "the number in its prefix", "tag": "its tag", "pid": "its pid", "rank_line": "a line that states its rank",
-    "message": "a message that names it", "gpu_index": "its device", "only_worker": "being the only worker", "driver": "being the driver",
-    "answer": "your answer",
-}  # fmt: skip
 
 
 def diagnosis_text(document: Mapping[str, Any]) -> str:
@@ -72,7 +66,7 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
         device = f"GPU {rank['gpu_index']} as that process counts" if rank["gpu_index"] is not None else ""
         label = "" if rank["label"] in (f"rank {rank['number']}", f"GPU {rank['gpu_index']}") else rank["label"]
         known = ", ".join(part for part in (label, device) if part)
-        yield "\n" + wrapped(f"rank {rank['number']}" + (f": {known}" if known else "") + f" (known by {BASES[rank['basis']]})")
+        yield "\n" + wrapped(f"rank {rank['number']}" + (f": {known}" if known else "") + f" (known by {KNOWN_BY[rank['basis']]})")
     elif rank is not None:
         yield f"\n  rank not decided: GPU {rank['gpu_index']} is an index inside one process"
     if document["also_failed"]:
@@ -127,6 +121,8 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"Costs: {change['costs']}")
         yield wrapped(f"Disproved by: {change['disproved_by']}")
         yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
+    elif step := next_step(document) if document["phase"] == "not_oom" else "":
+        yield "\n" + wrapped(f"{bold('Next')}: {step}", first="")
     if document["alternatives"]:
         yield wrapped(f"If the error does not move, take it back and try: {then_each(document['alternatives'], document['deployment'])}.")
     if document["avoid"]:

@@ -70,18 +70,6 @@ FIGURES = (
     ("residual_bytes", "Not accounted for", "bytes", False),
 )
 
-BASES = {
-    "prefix": "the prefix of its log lines",
-    "tag": "the tag of its log lines",
-    "pid": "its process id",
-    "rank_line": "a line that maps ranks",
-    "message": "the message itself",
-    "gpu_index": "the GPU index of the error",
-    "only_worker": "being the only worker",
-    "driver": "being the driver process",
-    "answer": "your answer",
-}
-
 
 def phase(name: str) -> str:
     """A phase in two words."""

@@ -9,7 +9,8 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
-from bot.usecases.wording import left_alone, span, what_worked
+from bot.usecases.next_step import next_step
+from bot.usecases.wording import left_alone, span, what_worked, which_rank
 from bot.web import figures, phrases
 from bot.web.door import VIEWER, door_of
 from bot.web.drawing import drawing
@@ -39,7 +40,7 @@ def environment() -> jinja2.Environment:
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "alike", "lines"):
         env.filters[name] = getattr(figures, name)
     env.filters["drawing"] = drawing
-    for told in (left_alone, span, what_worked):
+    for told in (left_alone, span, what_worked, which_rank, next_step):
         env.filters[told.__name__] = told
     env.globals["phrases"] = phrases
     env.globals["static"] = _static

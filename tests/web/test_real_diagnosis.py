@@ -20,7 +20,7 @@ from tests.web.test_api import _fits
 
 FOUND = {
     "capture-on-one-of-eight": ("graph capture", "5", "lower --gpu-memory-utilization from 0.95 to 0.93"),
-    "context-exceeds-cache": ("KV cache sizing", "not decided by the evidence", "lower --max-model-len from 131072 to 53888"),
+    "context-exceeds-cache": ("KV cache sizing", "none: a check of the engine core", "lower --max-model-len from 131072 to 53888"),
     "card-already-in-use": ("start-up check", "0", "lower --gpu-memory-utilization from 0.9 to 0.54"),
 }
 

@@ -28,7 +28,7 @@ from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, size
 from bot.usecases.erased import what_stays
 from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import in_few_words, in_words, named_rank, what_worked, which_rank
+from bot.usecases.wording import in_few_words, in_words, left_alone, named_rank, what_worked, which_rank
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -155,8 +155,7 @@ def _avoid(document: Document) -> list[Block]:
     if not document["avoid"]:
         return []
     items: list[list[str | Block]] = [
-        [mono(" ".join(str(item[key]) for key in ("direction", "flag") if item.get(key))), f": {cut(str(item['because']), 300)}"]
-        for item in document["avoid"][:3]
+        [mono(f"{direction} {flag}"), f": {cut(because, 300)}"] for direction, flag, because in left_alone(document["avoid"])[:3]
     ]
     return [rich(line(bold("Leave alone")), bullets(items))]
 

@@ -7,7 +7,7 @@ from bot.slack.render.blocks import Block, bold, bullets, header, line, rich, sm
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, moment, number
-from bot.usecases.wording import in_few_words
+from bot.usecases.wording import in_few_words, span
 
 Document = Mapping[str, Any]
 ROWS = 20
@@ -66,7 +66,7 @@ def stats_message(document: Document) -> tuple[list[Block], str]:
     seconds = document.get("mean_seconds_to_outcome")
     count = document.get("incidents") or 0
     said = [f"{number(count)} incident{'s' * (count != 1)}."]
-    said += [f"{seconds / 3600:.1f} hours from the first log to an outcome, on average."] if seconds is not None else []
+    said += [f"{span(seconds)} from the first log to an outcome, on average."] if seconds is not None else []
     blocks.append(rich(line(" ".join(said))))
     phases = [
         [PHASES.get(str(row["phase"]), str(row["phase"])), number(row["count"]), number(row["fixed"])]
