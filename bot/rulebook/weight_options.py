@@ -49,6 +49,7 @@ OPTIONS: Mapping[str, str] = {
     "router_bytes": "bytes of a router weight, where it is not the model's dtype",
     "router_correction": "one correction an expert, in float32",
     "banks": "the key of the number of expert banks that all layers share",
+    "narrow_key": "the key of the experts' own hidden size, where families differ",
     "narrow_name": "the matrix from the hidden size to the experts' own",
     "widen_name": "the matrix back",
     "latent_quantized": "those two are quantized",

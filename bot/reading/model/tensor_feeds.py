@@ -27,7 +27,7 @@ def mixture(f: Fields) -> Modules:
     hidden, count = f.find("hidden"), f.find("experts")
     intermediate = f.find("expert_intermediate", 0) or f.find("intermediate")
     at = f"{f.rule('experts_name', 'mlp')}.".removeprefix(".")
-    narrow = int(f.raw("moe_latent_size", 0) or f.raw("routed_expert_hidden_size", 0))
+    narrow = int(f.raw("moe_latent_size", 0) or f.raw("routed_expert_hidden_size", 0) or f.raw(f.rule("narrow_key", ""), 0))
     gated = bool(f.rule("experts_gated", True))
     router: tuple[Module, ...] = (copied(at + "gate", hidden, count, bias=bool(f.rule("router_bias", False)), quantized=False),)
     if f.rule("router_bytes", 0):

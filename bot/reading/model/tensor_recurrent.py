@@ -96,8 +96,8 @@ def kimi_delta(f: Fields) -> Modules:
     """Kimi's delta attention: q, k, v and gates by head. Sources: vLLM layers/kda.py, vllm/models/kimi_k3/nvidia/kda.py."""
     hidden = f.find("hidden")
     told = f.raw("linear_attn_config") or {}
-    heads = int(told.get("num_heads") or f.raw("linear_num_heads") or f.find("heads"))
-    dim = int(told.get("head_dim") or f.raw("linear_head_dim") or head_dim(f))
+    heads = int(told.get("num_heads") or f.raw("linear_num_heads") or f.raw("linear_num_key_heads") or f.find("heads"))
+    dim = int(told.get("head_dim") or f.raw("linear_head_dim") or f.raw("linear_key_head_dim") or head_dim(f))
     kernel = int(told.get("short_conv_kernel_size") or f.raw("linear_conv_kernel_dim") or f.raw("short_conv_kernel_size", 4))
     head, at = Part(heads, dim), "self_attn."
     full_rank = bool(told.get("use_full_rank_gate"))
