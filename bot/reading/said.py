@@ -5,6 +5,7 @@ said best and standing nearest to the complaint, is what the sentence says. The 
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,17 +48,17 @@ class Speech:
         """What a paragraph says: that memory ran out, what was going on (as one sentence says it best, or all together), what denies it."""
         given = Plain(text)
         mentions = [one for one in self._words.mentions(given.text) if one.means != "nothing"]
-        every = [self._sentence(start, end, mentions, given.text) for start, end in bounds(given.text)]
-        every = [one for one in every if one.words]
+        starts = [one.start for one in mentions]
+        parts = ((start, mentions[bisect_left(starts, start) : bisect_left(starts, end)]) for start, end in bounds(given.text))
+        every = [self._sentence(start, words, given.text) for start, words in parts if words]
         best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
         if best is None or best.moment.id == "prose.launch":
             best = self._together(every) or best
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails else None
-        found = (self._shortage(every), best, failed, *self._beside(every))
+        found = (self._shortage(every), self._failure(every), best, failed, *self._beside(every))
         return [replace(said, at=given.place(said.at)) for said in found if said is not None]
 
-    def _sentence(self, start: int, end: int, mentions: Sequence[Mention], text: str) -> Sentence:
-        words = [one for one in mentions if start <= one.start < end]
+    def _sentence(self, start: int, words: Sequence[Mention], text: str) -> Sentence:
         words = _with_cache(Sentence(start, text, words, {}))
         return Sentence(start, text, words, spoken_of(words, text, self._moments))
 
@@ -94,15 +95,16 @@ class Speech:
 
     def _of_host(self, one: Sentence) -> Said | None:
         """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
-        hosts, devices = one.all_of("host"), one.all_of("device")
+        hosts, devices = one.all_of("host", "shm"), one.all_of("device")
         complaints = one.all_of("shortage", "killed", "lack")
         pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
         if any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
             return None
         for complaint in complaints:
-            near = min((apart(host, complaint) for host in hosts), default=CLAUSE + 1)
+            host = min(hosts, key=lambda host: apart(host, complaint), default=complaint)
+            near = apart(host, complaint) if hosts else CLAUSE + 1
             if near <= CLAUSE and near <= min((apart(card, complaint) for card in devices if one.joined(card, complaint)), default=near):
-                return self._at("prose.host", complaint.start)
+                return self._at("prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start)
         return None
 
     def _growing(self, one: Sentence) -> Said | None:
@@ -186,6 +188,11 @@ class Speech:
         """That memory ran out; a question whether it would says nothing."""
         found = (words[0] for one in every if (words := one.all_of("shortage")) and not one.has("question"))
         return next((self._at("prose.oom", word.start, 0) for word in found), None)
+
+    def _failure(self, every: Sequence[Sentence]) -> Said | None:
+        """That something went wrong, whatever it was."""
+        found = (word for one in every for word in one.all_of("failure", "error", "killed"))
+        return next((self._at("prose.failure", word.start, 0) for word in found), None)
 
     def _beside(self, every: Sequence[Sentence]) -> Iterator[Said]:
         """What says that memory is not what failed; another fault only where something failed at all."""

@@ -33,7 +33,7 @@ class Mention(NamedTuple):
 
 
 class _Word(NamedTuple):
-    pattern: "re.Pattern[str]"
+    said: str
     means: str
     moment: str
     telling: bool
@@ -43,8 +43,7 @@ class Plain:
     """A text as its words are looked for: in small letters, a hyphen or underscore within a word as a space, emphasis left out."""
 
     def __init__(self, text: str) -> None:
-        for whole in reversed(list(_WHOLE.finditer(text))):
-            text = text[: whole.start()] + "\0" * (whole.end() - whole.start()) + text[whole.end() :]
+        text = _WHOLE.sub(lambda whole: "\0" * len(whole[0]), text)
         small = text.lower() if len(text.lower()) == len(text) else "".join(sign.lower()[:1] or " " for sign in text)
         self._ends: list[int] = []
         self._left_out: list[int] = [0]
@@ -68,11 +67,11 @@ class Words:
         begins: dict[str, list[_Word]] = {}
         for word in book.words:
             for said in map(_written, word.says):
-                begins.setdefault(_beginning(said), []).append(_Word(_pattern(said), word.means, "", False))
+                begins.setdefault(_beginning(said), []).append(_Word(said, word.means, "", False))
         for moment in book.moments:
             for telling, several in ((True, moment.telling), (False, moment.says)):
                 for said in map(_written, several):
-                    begins.setdefault(_beginning(said), []).append(_Word(_pattern(said), "moment", moment.id, telling))
+                    begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling))
         self._words = list(begins.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(begins))
 
@@ -90,7 +89,7 @@ class Words:
     def _standing(self, text: str) -> Iterator[Mention]:
         for place, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
             for word in self._words[place]:
-                if (match := word.pattern.match(text, start)) is not None:
+                if (match := _pattern(word.said).match(text, start)) is not None:
                     yield Mention(start, match.end(), word.means, word.moment, word.telling)
 
 
@@ -103,6 +102,7 @@ def _beginning(said: str) -> str:
     return said.partition("…")[0].rstrip("* ")
 
 
+@lru_cache(maxsize=4096)
 def _pattern(said: str) -> "re.Pattern[str]":
     parts = [re.escape(part.strip()) for part in said.rstrip("*").split("…")]
     body = (r"\ " + BETWEEN).join(parts).replace(r"\*", LETTERS)

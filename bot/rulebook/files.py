@@ -318,9 +318,9 @@ class Naming(Shape, frozen=True):
 
 
 Meaning = Literal[
-    "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "device", "memory", "cache", "pool", "make",
-    "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "before", "but", "then", "thereafter", "fine", "not",
-    "wish", "question", "asking", "eager", "nothing",
+    "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
+    "make", "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "before", "but", "then", "thereafter",
+    "fine", "not", "wish", "question", "asking", "eager", "nothing",
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ SPEECH = speech_of(load_rulebook())
 def said(text: str) -> str | None:
     """The moment that the text says it failed in."""
     named = [one.moment.id.removeprefix("prose.") for one in SPEECH.read(text)]
-    return next((name for name in named if name not in ("oom", "it-failed", "denied", "pressure", "other-fault")), None)
+    return next((name for name in named if name not in ("oom", "failure", "it-failed", "denied", "pressure", "other-fault")), None)
 
 
 @pytest.mark.parametrize(
