@@ -1,7 +1,7 @@
 """Which phase failed: self-naming messages, then the outermost telling frame, then how far the engine had come, then prose."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from bot.diagnosis.scene import Scene, holds, proof, witnesses
@@ -28,8 +28,8 @@ def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
     """Every opinion, the most trustworthy first: weight, then messages, frames, progress, prose. Less than decisive ones that what
     the engine says rules out are none.
     """
-    found = [*_named(book, scene), *_framed(book, scene), *_progressed(book, scene)]
     out = {phase for row in book.ruled_out if holds(scene, any_=row.any, none=row.none) for phase in row.phases}
+    found = [*_named(book, scene), *_framed(book, scene), *_progressed(book, scene, out)]
     kept = (f for f in found if f.weight == "decisive" or f.phase not in out)
     return sorted(kept, key=lambda f: WEIGHTS.index(f.weight))
 
@@ -106,12 +106,13 @@ def last_mark(book: Rulebook, scene: Scene) -> tuple[Mark, Fact] | None:
     return marks[furthest.id], furthest
 
 
-def _progressed(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
+def _progressed(book: Rulebook, scene: Scene, out: Set[str]) -> Iterator[PhaseFinding]:
     found = last_mark(book, scene)
     if found is None:
         return
     mark, fact = found
-    yield PhaseFinding(mark.then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))  # type: ignore[arg-type]
+    then = next((phase for phase in (mark.then, *mark.also) if phase not in out), mark.then)
+    yield PhaseFinding(then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))  # type: ignore[arg-type]
 
 
 def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: list[PhaseFinding]) -> tuple[Possible, ...]:

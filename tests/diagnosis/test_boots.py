@@ -74,7 +74,7 @@ FAILED = (
 
 def test_a_capture_above_the_pool_is_the_estimate_and_no_sign_of_the_warm_up() -> None:
     found = judged(REHEARSED + POOL + FAILED)
-    assert found.phase == "kv_cache_allocation"
+    assert found.phase == "graph_capture"
     assert found.budgets[0].figures["graph_estimate_bytes"] == 440234148
     assert all("graph_bytes" not in row.figures for row in found.budgets)
 
