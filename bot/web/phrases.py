@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from bot.usecases.wording import in_few_words, in_words
 
 _ID = re.compile(r"\bD-\d{4,}\b")
+_FLAG = re.compile(r"(?<![\w-])--?[a-z][\w.-]+|\b[A-Z]+_[A-Z0-9_]+\b")
 _CODE = re.compile(r"`([^`<>]{1,300})`")
 
 PHASES = {
@@ -89,6 +90,11 @@ def change(of: object, deployment: object = None) -> str:
 def few(of: object) -> str:
     """One change, or a row that names one, in a few words for a table."""
     return in_few_words(of) if isinstance(of, dict) else ""
+
+
+def unbroken(text: str) -> Markup:
+    """A change in words whose flag, or variable, is not broken over two lines at its hyphens."""
+    return Markup(_FLAG.sub(r'<span class="flag">\g<0></span>', str(escape(text))))
 
 
 def linked(text: str) -> Markup:

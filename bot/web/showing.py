@@ -35,7 +35,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "change", "few", "linked"):
+    for name in ("phase", "phase_during", "change", "few", "unbroken", "linked"):
         env.filters[name] = getattr(phrases, name)
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "alike", "lines"):
         env.filters[name] = getattr(figures, name)

@@ -85,6 +85,11 @@ class Browser(TestClient[web.Request, web.Application]):
             return text
 
 
+def seen(html: str) -> str:
+    """A page's text without its markup."""
+    return re.sub(r"<[^>]+>", "", html)
+
+
 Serve = Callable[..., Any]
 
 

@@ -11,7 +11,7 @@ import pytest
 from bot.store.errors import StoreError
 from bot.usecases.reply import Reply
 from tests.web import documents
-from tests.web.conftest import Browser, Serve, Shelf
+from tests.web.conftest import Browser, Serve, Shelf, seen
 
 
 async def test_an_unknown_incident_is_a_page_that_says_so(browser: Browser) -> None:
@@ -42,7 +42,7 @@ async def test_the_first_page_of_an_empty_history_says_what_comes(serve: Serve, 
 async def test_the_diagnosis_says_phase_rank_error_and_the_one_change(browser: Browser) -> None:
     text = await browser.text("/d/D-0187")
     assert "Rank 5 of 8 ran out of GPU memory while it captured CUDA graphs" in text
-    assert "lower --gpu-memory-utilization from 0.95 to 0.92" in text
+    assert "lower --gpu-memory-utilization from 0.95 to 0.92" in seen(text)
     assert "--max-num-seqs 512 --gpu-memory-utilization 0.92" in text
     assert "The same rank runs out in capture again" in text
     assert "model revision, engine image, GPU topology, workload" in text

@@ -4,7 +4,7 @@ import pytest
 
 from bot.usecases.wording import span
 from bot.web.figures import alike, exactly, figure, gib, gigabytes
-from bot.web.phrases import change, linked
+from bot.web.phrases import change, linked, unbroken
 
 
 def test_what_is_missing_reads_as_nothing() -> None:
@@ -86,3 +86,10 @@ def test_a_command_in_a_sentence_leads_to_the_page_that_does_the_same() -> None:
     assert linked("`oombot explain units`") == '<a href="/explain/units"><code>oombot explain units</code></a>'
     assert linked("`vllm serve <m>`") == "`vllm serve &lt;m&gt;`".replace("`", "<code>", 1).replace("`", "</code>")
     assert linked("`oombot size '\"><script>' --gpu H100`").count("<") == 4, "what somebody pasted is no markup, in the text or the address"
+
+
+def test_a_flag_in_a_sentence_is_kept_in_one_piece_and_nothing_else_is_markup() -> None:
+    assert unbroken("lower --max-num-seqs to 256") == 'lower <span class="flag">--max-num-seqs</span> to 256'
+    assert unbroken("set VLLM_USE_V2_MODEL_RUNNER to 0") == 'set <span class="flag">VLLM_USE_V2_MODEL_RUNNER</span> to 0'
+    assert unbroken("lower -c to 4096") == "lower -c to 4096", "one letter is never broken"
+    assert unbroken("add a well-known <GPU>") == "add a well-known &lt;GPU&gt;"

@@ -16,7 +16,7 @@ from bot.store.store import Store, open_store
 from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 from tests.web import documents
-from tests.web.conftest import NOW, Browser, Serve, Shelf
+from tests.web.conftest import NOW, Browser, Serve, Shelf, seen
 from tests.web.test_api import _fits
 from tests.web.test_sign_in import Slack, member, sign_in, slack
 from tests.web.test_sign_in import settings as behind_sign_in
@@ -70,7 +70,7 @@ async def test_an_incident_that_was_kept_is_found_searched_and_shown(kept: Any, 
     assert "Nothing matches" in await browser.text("/history?gpu=a100")
     assert "is no field" in await browser.text("/history?q=colour:red")
     text = await browser.text(f"/d/{name}")
-    assert "lower --gpu-memory-utilization to 0.92" in text
+    assert "lower --gpu-memory-utilization to 0.92" in seen(text)
     assert 'class="first"' in text
 
 
@@ -95,7 +95,7 @@ async def test_the_same_error_offers_the_next_change(kept: Any, store: Store) ->
     async with browser.post(f"/d/{name}/outcome", data={"token": await browser.token(f"/d/{name}"), "result": "same"}) as answer:
         text = await answer.text()
     assert "Next: lower --max-cudagraph-capture-size to 256" in text
-    assert '<p class="do"><b>lower --max-cudagraph-capture-size to 256</b></p>' in text
+    assert '<p class="do"><b>lower <span class="flag">--max-cudagraph-capture-size</span> to 256</b></p>' in text
 
 
 async def test_erasing_takes_the_log_from_every_page(kept: Any, store: Store) -> None:
