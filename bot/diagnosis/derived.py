@@ -19,13 +19,24 @@ ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_pe
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
+FOREIGN_PATHS = (
+    "exllamav2/",
+    "exllamav3/",
+    "faster_whisper/",
+    "lightllm/",
+    "ktransformers/",
+    "mlx_lm/",
+    "minisgl/",
+    "nanovllm/",
+    "fastdeploy/",
+)
 _NOBODY = Speaker(key="")
 
 
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(book, evidence, error)) if error is not None else []
-    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence)]
+    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence), *_of_frames(evidence)]
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
@@ -40,6 +51,11 @@ def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
         text=base.text if base else "",
         order=base.order if base else 0,
     )
+
+
+def _of_frames(evidence: Evidence) -> Iterator[Fact]:
+    if evidence.engine == "unknown" and any(path in frame.path for frame in evidence.frames for path in FOREIGN_PATHS):
+        yield _fact("foreign-engine", None)
 
 
 def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:

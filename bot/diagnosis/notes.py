@@ -27,7 +27,7 @@ def notes_of(
     `fractions` the defaults of vLLM's fraction that the version leaves.
     """
     return (
-        *_foreign(evidence),
+        *_foreign(evidence, derived),
         *_answer(evidence, rank),
         *_tenants(evidence, derived, change),
         *_counted_from_default(evidence, change, fractions),
@@ -50,8 +50,8 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
         yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
 
 
-def _foreign(evidence: Evidence) -> Iterator[str]:
-    if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in evidence.facts):
+def _foreign(evidence: Evidence, derived: Sequence[Fact]) -> Iterator[str]:
+    if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in (*evidence.facts, *derived)):
         yield "This engine's stages and flags are not known here: the advice holds for any engine, and its own manual names the setting."
 
 
