@@ -15,6 +15,7 @@ class Storage:
     `bits` per weight; scales one per input `group`, per `block` (outputs, inputs) or per output `channel`, of `scale_bytes`;
     `zero_bits` per group; `scalars` float32 values per merged matrix; `orders` int32 index vectors over the inputs;
     `pad` rounds an expert's dealt intermediate size up (`pad_whole`: also an undivided one), `pad_hidden` its hidden size.
+    `whole_blocks`: an expert is dealt in whole blocks or not at all.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Storage:
     pad: int = 1
     pad_whole: bool = False
     pad_hidden: int = 1
+    whole_blocks: bool = False
 
     def matrix(self, inputs: int, outputs: int, merged: int = 1, scale_inputs: int | None = None) -> int:
         """Bytes of an outputs × inputs matrix made of `merged` ones; `scale_inputs` when scales stay whole on every rank."""

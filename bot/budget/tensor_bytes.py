@@ -14,11 +14,24 @@ def padded_rows(rows: int, multiple: int) -> int:
 
 
 def finer(storage: Storage, intermediate: int) -> Storage:
-    """Blocks that do not divide an expert's dealt size are cut down to the largest that do. Seen in vLLM 0.32 and 0.33."""
+    """Blocks that do not divide an expert's dealt size are cut down to the largest that do; Unplaceable before vLLM did so (0.29)."""
     if storage.block is None or intermediate % storage.block[0] == 0:
         return storage
+    if storage.whole_blocks:
+        raise Unplaceable(f"experts: {intermediate:,} of their intermediate size on each rank are not whole blocks of {storage.block[0]}")
     edge = gcd(intermediate, storage.block[0])
     return replace(storage, block=(edge, edge))
+
+
+def whole_pieces(storage: Storage, inputs: int, ranks: int, what: str) -> None:
+    """Unplaceable when a dealt matrix would get part of a group with 16-bit scales (AWQ, GPTQ and their like) or of a block of them.
+
+    Source: vLLM distributed/utils.py verify_group_size_divides_partition, layers/quantization/utils/fp8_utils.py, auto_awq.py.
+    """
+    piece = storage.block[1] if storage.block else storage.group or 0 if storage.scale_bytes == 2 else 0
+    if piece > 0 and inputs % piece:
+        kind = "blocks" if storage.block else "groups"
+        raise Unplaceable(f"{what}: its {inputs:,} inputs on each of {ranks} ranks are not whole {kind} of {piece} of its quantization")
 
 
 class Scale:
@@ -93,6 +106,8 @@ class Scale:
         bias = outputs * self.width if module.bias else 0
         if storage is None:
             return inputs * outputs * self.width + bias
+        if tp > 1 and not module.shared and inputs < module.inputs.units * module.inputs.size:
+            whole_pieces(storage, inputs, tp, what)
         scale_inputs = module.inputs.on(1, what) if storage.whole_scales else None
         return storage.matrix(inputs, outputs, len(module.outputs), scale_inputs) + bias
 

@@ -39,6 +39,7 @@ OPTIONS: Mapping[str, str] = {
     "experts_gated": "an expert has a gate beside up",
     "experts_bias": "experts have biases",
     "experts_least_part": "the smallest intermediate size that a rank holds",
+    "experts_whole_blocks": "experts are dealt in whole blocks of scales or not at all",
     "experts_pad": "an expert's dealt intermediate size is rounded up to this",
     "experts_pad_whole": "also where it is not dealt",
     "experts_pad_hidden": "an expert's hidden size is rounded up to this",
@@ -101,6 +102,7 @@ OPTIONS: Mapping[str, str] = {
     # all
     "defaults": "what the language model's config leaves out, by its own keys",
     "sharded": "the engine deals the model over tensor ranks",
+    "online": "what can be quantized to while loading, where that is not all we know",
     "online_peak": "what a checkpoint that is quantized while loading needs at its worst: one layer at full width (layer), or all (whole)",
     "block_scale_bytes": "bytes of the scale of a block",
 }

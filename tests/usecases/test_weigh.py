@@ -124,6 +124,31 @@ def test_a_vocabulary_that_does_not_divide_is_refused_with_its_size() -> None:
         weighed(LLAMA_8B | {"num_attention_heads": 40, "num_key_value_heads": 10, "intermediate_size": 17920, "vocab_size": 100352}, tp=5)
 
 
+@pytest.mark.parametrize("settings", [
+    {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True},
+    {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False},
+    {"quant_method": "fp8", "weight_block_size": [128, 128]},
+])  # fmt: skip
+def test_a_quantized_matrix_that_would_be_cut_within_a_piece_is_refused_as_the_engine_does(settings: dict[str, Any]) -> None:
+    qwen = LLAMA_8B | {"hidden_size": 8192, "intermediate_size": 29568, "num_attention_heads": 64, "quantization_config": settings}
+    with pytest.raises(Unplaceable, match=r"mlp\.down_proj: its 3,696 inputs on each of 8 ranks are not whole (groups|blocks) of 128"):
+        weighed(qwen, tp=8)
+    assert weighed(qwen | {"intermediate_size": 29696}, tp=8).ranks
+
+
+def test_blocks_of_experts_are_cut_down_only_from_029_on() -> None:
+    with pytest.raises(Unplaceable, match="experts: 192 of their intermediate size on each rank are not whole blocks of 128"):
+        weighed(QWEN3_30B_FP8, tp=4, version="0.28.0")
+    assert weighed(QWEN3_30B_FP8, tp=4, version="0.29.0").ranks
+
+
+def test_what_020_added_cannot_be_quantized_to_before() -> None:
+    with pytest.raises(
+        Unplaceable, match=r"--quantization fp8_per_tensor: this version cannot quantize to it while loading; it can to fp8, "
+    ):
+        weighed(LLAMA_8B, version="0.19.1", quantization="fp8_per_tensor")
+
+
 def test_an_unknown_quantization_is_refused_by_name() -> None:
     with pytest.raises(UnknownQuantization, match="half-bit"):
         weighed(LLAMA_8B | {"quantization_config": {"quant_method": "half_bit"}})

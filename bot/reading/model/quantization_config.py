@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.budget.quantization import Names, Quantization, Storage, tail
+from bot.domain.tensors import Unplaceable
 from bot.reading.model.stored_formats import (
     BNB4,
     BNB8,
@@ -38,6 +39,9 @@ def read_quantization(
         return Quantization()
     if argument not in ONLINE:
         raise UnknownQuantization(f"--quantization {argument}: the checkpoint says nothing of it, and it cannot be made while loading")
+    if argument not in rules.get("online", ONLINE):
+        known = ", ".join(rules["online"])
+        raise Unplaceable(f"--quantization {argument}: this version cannot quantize to it while loading; it can to {known}")
     linear, experts = ONLINE[argument]
     return Quantization(
         f"quantized while loading ({argument})", linear, experts, online="whole" if rules.get("online_peak") == "whole" else "layer"
@@ -61,6 +65,7 @@ def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization
         pad_whole=bool(rules.get("experts_pad_whole", False)),
         pad_hidden=int(rules.get("experts_pad_hidden", 1)),
         expert_orders=int(rules.get("packed_expert_orders", 0)) if packed else 0,
+        whole_blocks=bool(rules.get("experts_whole_blocks", False)),
     )
     return replace(quantization, linear=linear, experts=experts)
 
