@@ -1,5 +1,6 @@
 """Facts that follow from figures: arithmetic that decides when words do not. Rules name them by kind."""
 
+import math
 from collections.abc import Iterator
 
 from bot.domain.evidence import Evidence, Fact, Speaker
@@ -179,23 +180,29 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
 
 
 def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
-    """The fraction in force: SGLang makes its pool so large that 1 − fraction of what was free before the weights is left beside it.
+    """SGLang makes its pool so large that 1 − fraction of what was free before the weights is left beside it: what was left says the
+    fraction in force, and what the weights left says the least that makes a pool.
 
-    On several ranks the least of each figure counts, as the engine itself takes it. Not where the pool is sized after the capture, which
-    is then still to come, or was given in tokens.
+    On several ranks the least of each figure counts, as the engine itself takes it.
     """
+    before, _ = _least(evidence, "free_at_start_bytes")
+    left, loaded = _least(evidence, "left_for_pool")
+    stands = any("kv-sized" in f.kinds for f in evidence.facts if f.id.startswith("sglang."))
+    if before and left and left < before and not stands:
+        least = math.ceil((1 - left / before) * 1000) / 1000
+        yield _fact("least-mem-fraction", loaded, least_fraction=least, before=gib(before), after=gib(left))
+    beside, ended = _least(evidence, "left_beside")
     given = any("--max-total-tokens" in word for start in evidence.deployment.commands for word in start.value)
-    if given or any(f.id == "sglang.pool-later" for f in evidence.facts):
-        return
-    begun = [f for f in evidence.facts if f.id == "sglang.load-begins" and f.fields.get("free_at_start_bytes")]
-    ended = [f for f in evidence.facts if f.id == "sglang.pool" and f.fields.get("left_beside")]
-    if not begun or not ended:
-        return
-    before = min(f.fields["free_at_start_bytes"] for f in begun)
-    least = min(ended, key=lambda f: int(f.fields["left_beside"]))
-    left = least.fields["left_beside"]
-    if left < before:
-        yield _fact("implied-mem-fraction", least, value=round(1 - left / before, 2), before=before, after=left)
+    later = any(f.id == "sglang.pool-later" for f in evidence.facts)  # sized after the capture, which is then still to come
+    if before and beside and beside < before and not given and not later:
+        yield _fact("implied-mem-fraction", ended, value=round(1 - beside / before, 2), before=gib(before), after=gib(beside))
+
+
+def _least(evidence: Evidence, figure: str) -> tuple[int | None, Fact | None]:
+    """The least of SGLang's figures of that name, with its fact."""
+    said = [f for f in evidence.facts if f.id.startswith("sglang.") and f.fields.get(figure)]
+    least = min(said, key=lambda f: int(f.fields[figure]), default=None)
+    return (None, None) if least is None else (int(least.fields[figure]), least)
 
 
 _OF_THE_CONTAINER = ("OOMKill", "137", "cgroup", "failcnt", "MEMCG", "limit")

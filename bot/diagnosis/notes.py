@@ -99,8 +99,8 @@ def _counted_from_figures(evidence: Evidence, derived: Sequence[Fact], change: R
     if implied is not None:
         of = implied.fields
         yield (
-            f"By this log the fraction is {of['value']:.2f}, though it is not printed: of {gib(of['before'])} that were free before the "
-            f"weights, {gib(of['after'])} were left beside the pool (line {implied.line})."
+            f"By this log the fraction is {of['value']:.2f}, though it is not printed: of {of['before']} that were free before the "
+            f"weights, {of['after']} were left beside the pool (line {implied.line})."
         )
     elif change.value is not None:
         yield _COUNTED.format(change.value, "what SGLang takes by itself, about 0.88")

@@ -263,28 +263,26 @@ _BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
 """A step below what each engine takes where nothing is set: SGLang about 0.88 of all, TensorRT-LLM 0.9 and LMDeploy 0.8 of what is free."""
 
 
+def _fraction(scene: Scene) -> float | None:
+    """Another engine's fraction: as set, else as SGLang's own figures imply it."""
+    names = ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction")
+    said = next((now for name in names if (now := scene.evidence.deployment.number(name))), None)
+    return said or next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
+
+
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction, 0.05 lower: as set, else as SGLang's own figures imply it, else as the engine takes it by itself."""
-    for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction"):
-        now = scene.evidence.deployment.number(name)
-        if now:
-            return f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None
-    implied = next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
-    if implied is not None:
-        return f"{max(0.05, implied - 0.05):.2f}".rstrip("0"), None
-    return _BELOW_DEFAULT.get(scene.evidence.engine), None
+    """Another engine's fraction, 0.05 lower; a step below what the engine takes by itself where nothing says which."""
+    now = _fraction(scene)
+    return (f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None) if now else (_BELOW_DEFAULT.get(scene.evidence.engine), None)
 
 
 def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction: a little above the least that it names itself, else 0.05 higher."""
+    """Another engine's fraction: a little above the least that makes a pool, else 0.05 higher."""
     least = next((f.fields["least_fraction"] for f in scene.facts if "least_fraction" in f.fields), None)
     if least is not None:
         return f"{min(0.95, math.ceil((least + 0.02) * 100) / 100):.2f}".rstrip("0"), None
-    for name in ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count"):
-        now = scene.evidence.deployment.number(name)
-        if now:
-            return f"{min(0.95, now + 0.05):.2f}".rstrip("0"), None
-    return None, None
+    now = _fraction(scene)
+    return (f"{min(0.95, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)
 
 
 COMPUTED: Mapping[str, Compute] = {

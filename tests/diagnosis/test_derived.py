@@ -198,3 +198,33 @@ def test_a_checkpoint_that_is_quantized_already_is_no_way_out_of_host_memory() -
     for model, ways in (("org/m1-235b", ["use-prequantized-checkpoint"]), ("org/m1-235b-FP8", [])):
         document = judged(f"vllm serve {model} -tp 8\n" + POD)
         assert [change["id"] for change in document["alternatives"]] == ways
+
+
+LOADED = """[2025-07-02 07:41:58 TP0] Load weight begin. avail mem=78.60 GB
+[2025-07-02 07:41:59 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=11.32 GB, mem usage=67.28 GB.
+[2025-07-02 07:42:00 TP0] RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
+"""
+
+
+def test_what_sglang_s_weights_left_says_the_least_fraction_that_makes_a_pool() -> None:
+    change = judged(LOADED)["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("--mem-fraction-static", "raise", "0.88")
+    assert "of 78.60 GiB free before the weights 11.32 GiB were left, so the weights alone take 0.856." in change["because"]
+    assert change["command"].endswith("--mem-fraction-static 0.88")
+
+
+def test_the_least_fraction_that_sglang_names_itself_is_taken_first() -> None:
+    own = LOADED.replace(
+        "Not enough memory. Please try to increase --mem-fraction-static.",
+        "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.6. Raise above 0.714 (minimum viable = 1 - 22.4/78.4).",
+    )
+    change = judged(own)["recommendation"]
+    assert change["value"] == "0.74"
+
+
+def test_a_pool_that_is_used_up_is_raised_from_the_fraction_in_force() -> None:
+    text = LOADED.rsplit("[", 1)[0] + "[2025-07-02 07:42:00 TP0] Memory pool end. avail mem=9.40 GB\n"
+    full = "[2025-07-02 07:52:00 TP0] RuntimeError: Decode out of memory. Try to lower your batch size.\n"
+    offered = judged(text + full)
+    changes = [offered["recommendation"], *offered["alternatives"]]
+    assert [c["value"] for c in changes if c and c["flag"] == "--mem-fraction-static"] == ["0.93"]
