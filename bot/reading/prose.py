@@ -10,10 +10,11 @@ _PRINTED = re.compile(
     r"""\W{0,9}(?:
       \[?\d{2,4}[-/]\d\d[-/]\d\d                        # a date
       |[a-z][\w.]*_\w+:\                                 # a function of C
-      |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)
-      |[$>]\ |(?:sudo\ )?(?:python3?|vllm|docker|CUDA_VISIBLE_DEVICES=\S+|torchrun|lmdeploy|trtllm\S*)\ (?:\S+\ )?\S*(?:\.py|serve|run|-m)\b
+      |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)|[$>]\s
       |[^|]*\|[^|]*\||[^|]*\d%\|                          # a table, a progress bar
       |(?:Loading|Starting|Using|Downloading)\b.*(?:\.\.\.|…)$
+      |(?=[ -~]*$)(?:sudo\ )?(?:python3?|vllm|docker|CUDA_VISIBLE_DEVICES=\S+|torchrun|lmdeploy|trtllm\S*)\ (?:\S+\ )?
+       \S*(?:\.py|serve|run|-m)\b                         # a command
     )""",
     re.VERBOSE,
 )

@@ -112,11 +112,14 @@ class Speech:
         memory = one.all_of("memory", "device", "host")
         slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
         growth = (one.all_of("growth") or slowly) if memory else []
-        return self._at("prose.host" if one.has("host") else "prose.serving", growth[0].start, _SURE - 1) if growth else None
+        elsewhere = any(m.telling and relation in _WEIGHT and not self._moments[m.moment].again for m, relation in one.relations.items())
+        return (
+            self._at("prose.host" if one.has("host") else "prose.growth", growth[0].start, _SURE - 1) if growth and not elsewhere else None
+        )
 
     def _not_free(self, one: Sentence) -> Said | None:
         """Less was free at the start than the fraction asks for."""
-        free = one.all_of("free") if one.has(*COMPLAINTS, "need") else []
+        free = one.all_of("free") if one.has(*COMPLAINTS, "need") and not one.has("host") else []
         starting = one.has("fraction") or one.names("prose.launch", "prose.load")
         later = any(
             m.telling and relation == "while" and m.moment not in ("prose.launch", "prose.load") for m, relation in one.relations.items()
@@ -134,7 +137,7 @@ class Speech:
             meant, relation = self._meant(moment, one)
             if relation in _WEIGHT and self._belongs(moment, relation, nearest, one):
                 telling = moment.telling or meant != moment.moment
-                weight = _WEIGHT[relation] + 2 * telling - (meant in ("prose.serving", "prose.launch"))
+                weight = _WEIGHT[relation] + 2 * telling - (meant in ("prose.serving", "prose.launch")) + (meant == "prose.startup-check")
                 rated.append(
                     (
                         weight,
