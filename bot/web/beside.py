@@ -43,22 +43,27 @@ class Pair:
 
 
 def best_reported(diagnosis: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The rank that reported the most figures."""
-    budgets = diagnosis.get("budgets") or []
-    return max(budgets, key=lambda one: sum(value is not None for value in one.values()), default=None)
+    """The rank that reported weights and pool, else most of what is compared: where rank 0 alone prints, not the one that failed."""
+    budgets: list[Mapping[str, Any]] = diagnosis.get("budgets") or []
+    return max(budgets, key=_comparable, default=None)
+
+
+def _comparable(reported: Mapping[str, Any]) -> tuple[int, int]:
+    known = [name for *_, name in ROWS if reported.get(name) is not None]
+    return len({"weights_bytes", "kv_cache_bytes"} & set(known)), len(known)
 
 
 def question_for(diagnosis: Mapping[str, Any], config: str = "") -> dict[str, Any]:
-    """The incident's own deployment as a sizing question; the device as large as the rank said that it is."""
+    """The incident's own deployment as a sizing question; the device as large as a rank said that it is."""
     deployment = diagnosis["deployment"]
     given = {name: str(deployment[name]) for name in ARGUMENTS if isinstance(deployment.get(name), str | int | float)}
     if deployment.get("enable_expert_parallel") is not True:
         given.pop("enable_expert_parallel", None)
     if diagnosis.get("engine_version"):
         given["engine_version"] = diagnosis["engine_version"]
-    reported = best_reported(diagnosis) or {}
-    if reported.get("total_bytes"):
-        given["gpu_memory_bytes"] = str(reported["total_bytes"])
+    totals = (one.get("total_bytes") for one in (best_reported(diagnosis) or {}, *(diagnosis.get("budgets") or ())))
+    if (total := next(filter(None, totals), None)) is not None:  # the ranks of one engine have the same card
+        given["gpu_memory_bytes"] = str(total)
     return question_of({**given, "config": config})
 
 

@@ -23,9 +23,8 @@ def figure(value: object, unit: str) -> str:
         return ""
     if unit == "bytes":
         return gib(value)
-    if unit == "count":
-        return f"{value:,}"
-    return f"{value:.2f}×" if unit == "ratio" else f"{value:g}"
+    text = f"{value:,}" if unit == "count" else f"{value:.2f}×" if unit == "ratio" else f"{value:g}"
+    return text.replace("-", "−")
 
 
 def exactly(value: object) -> str:

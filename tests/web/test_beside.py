@@ -44,11 +44,35 @@ async def test_the_deployment_is_sized_as_its_rank_reported_it(browser: Browser)
     assert 8 < float(weights[1]) < 18
 
 
+async def test_where_one_rank_prints_weights_and_pool_it_is_compared_with(browser: Browser, shelf: Shelf) -> None:
+    first, *_ = documents.diagnosis()["budgets"]
+    nothing = dict.fromkeys((name for name in first if name.endswith("_bytes")), None)
+    failed = {
+        **first,
+        **nothing,
+        "rank": 5,
+        "label": "Worker_TP5",
+        "total_bytes": 84_942_979_072,
+        "requested_bytes": 80_691_249_152,
+        "outside_budget_bytes": 4_251_729_920,
+    }
+    shelf.incident = documents.incident(
+        diagnosis=documents.diagnosis(budgets=[failed, {**first, "rank": 0, "total_bytes": None, "requested_bytes": None}])
+    )
+    data = {"token": await browser.token("/d/D-0187"), "config": EXAMPLE.read_text()}
+    async with browser.post("/d/D-0187/computed", data=data) as answer:
+        text = await answer.text()
+    assert "What rank 0 reported" in text
+    assert re.search(r"KV cache pool</th>\s*<td[^>]*>[\d.]+ GiB</td><td[^>]*>62.98 GiB</td>", text)
+    assert re.search(r"Requested budget</th>\s*<td[^>]*>75.15 GiB</td>", text), "the card is as large as another rank said"
+
+
 def test_the_question_holds_what_the_log_said_and_nothing_else() -> None:
     question = question_for(documents.diagnosis(), "{}")
     assert question == {
         "model": "acme/palmyra-70b-fp8", "gpu": "H100-80GB", "tensor_parallel_size": 8, "pipeline_parallel_size": 1, "max_model_len": 65536,
         "gpu_memory_utilization": 0.95, "max_num_seqs": 512, "max_num_batched_tokens": 8192, "engine_version": "0.22.1", "config": {},
+        "gpu_memory_bytes": 84_943_716_188,
     }  # fmt: skip
 
 

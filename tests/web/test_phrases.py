@@ -93,3 +93,7 @@ def test_a_flag_in_a_sentence_is_kept_in_one_piece_and_nothing_else_is_markup() 
     assert unbroken("set VLLM_USE_V2_MODEL_RUNNER to 0") == 'set <span class="flag">VLLM_USE_V2_MODEL_RUNNER</span> to 0'
     assert unbroken("lower -c to 4096") == "lower -c to 4096", "one letter is never broken"
     assert unbroken("add a well-known <GPU>") == "add a well-known &lt;GPU&gt;"
+
+
+def test_a_figure_below_nothing_has_a_minus_in_every_unit() -> None:
+    assert [figure(-2 * 2**30, "bytes"), figure(-51872, "count"), figure(-0.79, "ratio")] == ["−2.00 GiB", "−51,872", "−0.79×"]
