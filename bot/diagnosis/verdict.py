@@ -12,7 +12,6 @@ _LATE = {"serving", "warmup"}
 _SAID_BY_A_PROGRAM = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
 )
-_OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
 _BUFFERS = "mark.llama-cpp."  # llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
@@ -29,7 +28,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
         if finding.rule.startswith(_BUFFERS) and not _failed_below(scene, finding):
             continue
         if finding.weight == "decisive":
-            return finding, "certain" if short or finding.rule not in _OFTEN_ELSE else "likely"
+            return finding, "certain" if short else "likely"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
             if finding.weight == "hint" and not short and (finding.phase in _LATE or finding.rule == _TOO_EARLY):
                 continue

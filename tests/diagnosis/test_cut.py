@@ -34,10 +34,12 @@ def test_where_much_else_fails_a_traceback_without_a_memory_error_is_not_certain
     assert judged(worker("Worker_TP1", "Traceback (most recent call last):", *phase_frames))["verdict"] != "certain"
 
 
-def test_a_method_named_in_a_title_is_likely_and_in_the_log_certain() -> None:
+def test_a_method_in_the_log_is_certain_only_where_a_shortage_is_shown_too() -> None:
     sentence = "Exception in worker VllmWorkerProcess while processing method load_model"
+    log = f"(VllmWorkerProcess pid=7) ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242] {sentence}."
     assert judged(f"[Bug]: vllm serve raises {sentence}")["verdict"] == "likely"
-    assert judged(f"(VllmWorkerProcess pid=7) ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242] {sentence}.")["verdict"] == "certain"
+    assert judged(log)["verdict"] == "likely"
+    assert judged(f"{log}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB.")["verdict"] == "certain"
 
 
 def test_an_engine_core_that_waits_for_workers_is_not_the_worker() -> None:
