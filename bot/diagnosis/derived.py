@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from bot.domain.evidence import Evidence, Fact, Speaker
+from bot.domain.evidence import Evidence, Fact, LogLine, Speaker
 from bot.domain.size import GIB, MIB, gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.patterns import search
@@ -144,11 +144,19 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     begun = next((f for f in reversed(before) if f.id == "vllm.capture-begins"), None)
     if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
         yield _fact("capture-open", begun)
+    if any(_in_a_running_loop(line) for line in evidence.errors):
+        yield _fact("running-loop-logged", error)
     for fact in before:
         if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks", 1) <= 0:
             yield _fact("pool-not-positive", fact)
+
+
+def _in_a_running_loop(line: LogLine) -> bool:
+    """Was it written by V0's loop? It logs what ends it; a start that fails is logged by its message alone, without the exception's name."""
+    file = line.file or ""
+    return file.endswith("async_llm_engine.py") or (file == "engine.py" and line.text.startswith("OutOfMemoryError('"))
 
 
 def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
