@@ -154,7 +154,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
 
 
 def _in_a_running_loop(line: LogLine) -> bool:
-    """Was it written by V0's loop? It logs what ends it; a start that fails is logged by its message alone, without the exception's name."""
+    """Did V0's loop write it? It logs what ends it; a start that fails is logged by its message alone, without the exception's name."""
     file = line.file or ""
     return file.endswith("async_llm_engine.py") or (file == "engine.py" and line.text.startswith("OutOfMemoryError('"))
 
