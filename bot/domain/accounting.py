@@ -34,7 +34,8 @@ class PlannerRules:
     layers that read another layer's cache have none of their own. `scheme_sets_kv`: a KV cache scheme in compressed tensors makes the
     cache FP8. `block_strides`: a block is rounded up to the strides that its kernels ask for. `pads_pages`: attention pages that do not
     divide the largest are padded to it. `async_scheduling`: a second batch is prepared while one runs, but not with `synchronous_drafts`,
-    methods that propose tokens. `pads_values`: values narrower than keys are kept as wide as keys.
+    methods that propose tokens. `pads_values`: values narrower than keys are kept as wide as keys. `not_float16`: model types that are
+    never run in float16.
     """
 
     in_flight: Literal["batch", "batches"]
@@ -55,5 +56,6 @@ class PlannerRules:
     block_strides: bool
     async_scheduling: bool
     synchronous_drafts: tuple[str, ...]
+    not_float16: tuple[str, ...]
     utilization: float
     block_size: int

@@ -10,6 +10,7 @@ from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
 from bot.usecases.size_question import Asked
 from bot.usecases.size_settings import ELEMENTS
+from bot.usecases.size_values import quantization_method
 
 Measured = Callable[[Asked], Sequence[Estimate]]
 """Terms measured on stored starts of the same model, card and version: `basis` begins `measured D-0187`; low and high as they were seen."""
@@ -57,19 +58,6 @@ def _runner(version: str, compute: str, architecture: str, dense: bool) -> Runne
 @lru_cache(maxsize=1024)
 def _chosen(version: str, runner: Runner, vendor: str, tp: int, unified: bool, method: str) -> OverheadFigures:
     return load_overheads().figures(version, runner, vendor, tp, unified=unified, method=method)
-
-
-def quantization_method(given: Mapping[str, Any]) -> str:
-    """How the weights are quantized: the flag, else what config.json or the file beside it says; empty when they are not."""
-    config = given.get("config")
-    tables = [config, config.get("text_config")] if isinstance(config, Mapping) else []
-    said = [
-        table["quantization_config"]
-        for table in tables
-        if isinstance(table, Mapping) and isinstance(table.get("quantization_config"), Mapping)
-    ]
-    named = str(said[0].get("quant_method") or "") if said else ""
-    return str(given.get("quantization") or named or ("modelopt" if given.get("hf_quant_config") else ""))
 
 
 def _shape(asked: Asked) -> ForwardShape:

@@ -17,6 +17,7 @@ from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.size_arguments import ARGUMENTS
 from bot.usecases.size_draft import Draft, read_draft
+from bot.usecases.size_dtype import settle_dtype
 from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
 from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share, shown, table, text
 
@@ -82,11 +83,12 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         text(question, name)
     grid = _grid(question)
     gpu, total = _device(rules, question)
+    engine = _engine(rules, question, gpu, total)
+    question = settle_dtype(question, engine)
     shape = _shape(rules, question, gpu.compute if gpu else "")
     draft = read_draft(question, rules.models, shape, grid.tp)
     if draft is not None:
         shape = replace(shape, draft_layers=draft.layers)
-    engine = _engine(rules, question, gpu, total)
     tokens, requests = batch(question, engine, model_length(question, shape))
     prefix = flag(question, "enable_prefix_caching", engine.rules.state_prefix_caching or not shape.recurrent)
     return Asked(

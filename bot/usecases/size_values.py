@@ -131,3 +131,16 @@ def shown(value: Any) -> str:
     """A wrong value as an error quotes it, long ones cut."""
     said = repr(value)
     return said if len(said) <= 60 else f"{said[:60]}…"
+
+
+def quantization_method(given: Mapping[str, Any]) -> str:
+    """How the weights are quantized: the flag, else what config.json or the file beside it says; empty when they are not."""
+    config = given.get("config")
+    tables = [config, config.get("text_config")] if isinstance(config, Mapping) else []
+    said = [
+        table["quantization_config"]
+        for table in tables
+        if isinstance(table, Mapping) and isinstance(table.get("quantization_config"), Mapping)
+    ]
+    named = str(said[0].get("quant_method") or "") if said else ""
+    return str(given.get("quantization") or named or ("modelopt" if given.get("hf_quant_config") else ""))

@@ -15,7 +15,7 @@ from bot.domain.shape import Cache, ConvolutionWindow, GatedDelta, Heads, KimiDe
 NEW = PlannerRules(
     in_flight="batches", holds_null_block=True, printed_tokens="concurrency", override_limits=True, states="aligned",
     state_prefix_caching=True, delta_multiple=64, checkpoint_states=("Mamba2", "GatedDelta"), every_states=("Mamba2",),
-    states_follow_block=True, latent_state_multiple=128, shares_kv=True, pads_pages=True, pads_values=False, async_scheduling=True, synchronous_drafts=(), scheme_sets_kv=True, block_strides=True,
+    states_follow_block=True, latent_state_multiple=128, shares_kv=True, pads_pages=True, pads_values=False, async_scheduling=True, synchronous_drafts=(), not_float16=(), scheme_sets_kv=True, block_strides=True,
     utilization=0.92, block_size=16,
 )  # fmt: skip
 OLD = replace(NEW, holds_null_block=False, printed_tokens="groups", override_limits=False, shares_kv=False)

@@ -1,0 +1,37 @@
+"""The type that the engine computes in where the card or the model rules one out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.usecases.size_settings import Engine
+from bot.usecases.size_values import Refused, quantization_method
+
+AMPERE = 8
+"""Major CUDA capability from which cards have bfloat16. Source: vllm/platforms/cuda.py supported_dtypes."""
+HALF = frozenset({"half", "float16"})
+TAKES_FLOAT32 = frozenset({"", "bitsandbytes", "gguf", "torchao"})
+"""Kinds of quantization that compute in float32 too. Source: get_supported_act_dtypes of vllm/model_executor/layers/quantization.
+Compressed tensors take it there, but not in the kernels (Marlin, cutlass) that such cards have for them."""
+
+
+def settle_dtype(question: Mapping[str, Any], engine: Engine) -> Mapping[str, Any]:
+    """The question with the type that `auto` comes to where it is not one of 2 bytes. Raises Refused as the engine does."""
+    config, asked = question.get("config"), str(question.get("dtype") or "auto")
+    kind = str(config.get("model_type") or "") if isinstance(config, Mapping) else ""
+    unstable, old = kind in engine.rules.not_float16, _before_ampere(engine.compute)
+    card = f"{engine.device} has compute capability {engine.compute}"
+    if asked in HALF and unstable:
+        raise Refused(f"the model type {kind} does not support float16; take {'' if old else 'bfloat16 or '}float32", by="engine")
+    if asked == "bfloat16" and old:
+        raise Refused(f"bfloat16 needs a compute capability of 8.0, and {card}; take {'float32' if unstable else 'float16'}", by="engine")
+    if asked != "auto" or not (unstable and old):
+        return question
+    if (method := quantization_method(question)) not in TAKES_FLOAT32:
+        raise Refused(f"{kind} does not run in float16, {method} weights not in float32, and {card}, so no bfloat16", by="engine")
+    said = f"{kind} runs in float32, 4 bytes a number: it does not support float16, and {card}, so no bfloat16"
+    return {**question, "dtype": "float32", "assumed": (*(question.get("assumed") or ()), said)}
+
+
+def _before_ampere(compute: str) -> bool:
+    major = compute.split(".")[0]
+    return major.isdigit() and int(major) < AMPERE
