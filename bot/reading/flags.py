@@ -38,14 +38,17 @@ _BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^vllm[_.]")
 _OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE}")
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
-_IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from)?[ ]{0,4}`?"
+_IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from|\()?[ ]{0,4}`?"
 _ENDS = r"(?![\w%]|\.\d)"
-_UTILIZATION = re.compile(rf"(?i)(?<![\w-])(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?{_IS}(?P<value>0?\.\d{{1,3}}){_ENDS}")
+_SHARE = r"(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?"
+_UTILIZATION = re.compile(rf"(?i)(?<!\w){_SHARE}{_IS}(?P<value>0?\.\d{{1,3}}|1(?:\.0)?){_ENDS}")
+_UTILIZATION_OF = re.compile(rf"(?i)(?<![\w.])(?P<value>0?\.\d{{1,3}}) `?{_SHARE}\b")
 _LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK]){_ENDS}")
 _SEQUENCES = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]seqs{_IS}(?P<value>\d{{1,5}}){_ENDS}")
 _BATCHED = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]batched[ _-]tokens{_IS}(?P<value>\d[\d,]{{1,8}}|\d{{1,4}}[kK]){_ENDS}")
 _WORDS = (
     ("gpu_memory_utilization", _UTILIZATION, "til"),
+    ("gpu_memory_utilization", _UTILIZATION_OF, "til"),
     ("max_model_len", _LENGTH, "len"),
     ("max_num_seqs", _SEQUENCES, "seqs"),
     ("max_num_batched_tokens", _BATCHED, "batched"),
