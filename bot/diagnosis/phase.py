@@ -35,7 +35,7 @@ def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
 
 
 def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
-    for rule in book.rules:
+    for rule in sorted(book.rules, key=lambda rule: rule.id.startswith("prose.")):  # what an engine says goes before what people say
         if holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
             weight = "strong" if rule.weight == "decisive" and _only_quoted(rule, scene) else rule.weight
             yield PhaseFinding(rule.phase, weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
