@@ -71,8 +71,9 @@ def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterato
     """Everything in the scene that satisfies one condition."""
     functions, files = texts(condition.frame), texts(condition.file)
     if functions:
+        bare = {name.strip("_") for name in functions}  # a chat may have eaten the underscores at both ends (`__init__` as `init`)
         for frame in scene.frames_of(of):
-            named = functions == ["*"] or any(frame.is_function(f) or (not files and _calls(frame, f)) for f in functions)
+            named = "*" in bare or frame.function.strip("_") in bare or (not files and any(_calls(frame, f) for f in functions))
             if named and (not files or any(frame.stands_in(f) for f in files)):
                 yield frame
     if condition.echo:

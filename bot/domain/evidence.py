@@ -71,10 +71,6 @@ class Frame:
     echo: str = ""
     order: int = 0
 
-    def is_function(self, wanted: str) -> bool:
-        """Is it that function? A chat may have eaten the underscores at both ends (`__init__` as `init`)."""
-        return self.function == wanted or self.function.strip("_") == wanted.strip("_") != ""
-
     def stands_in(self, wanted: str) -> bool:
         """Does it stand in that file (the end of a path) or folder (`models/`)? A cut path may be shorter than what is wanted."""
         path = self.path.replace("\\", "/")

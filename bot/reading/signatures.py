@@ -68,11 +68,11 @@ class Signatures:
             return text, self._head(matches, group) if group else UNSIGNED
         stripped = rest.lstrip(" \t")
         rest = rest if stripped.startswith(("File ", "Traceback")) else stripped
-        return rest, self._head(matches, group)
+        return rest, self._head(matches, group, text[: len(text) - len(rest)])
 
-    def _head(self, matches: Sequence[tuple[int, Match]], group: str) -> Head:
+    def _head(self, matches: Sequence[tuple[int, Match]], group: str, signed: str = "") -> Head:
         """The same text under the same formats says the same, so that each head is put together once."""
-        key = (group, *(part for number, match in matches for part in (number, match[0])))
+        key = (group, signed, *[number for number, _ in matches])
         head = self._heads.get(key)
         if head is None:
             if len(self._heads) >= _REMEMBERED:

@@ -151,7 +151,7 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     try:
-        return str(_LENIENT.decode(f'"{text}"'))
+        return str(_LENIENT.raw_decode(f'"{text}"')[0])
     except ValueError:
         return text
 
