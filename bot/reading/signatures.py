@@ -72,7 +72,7 @@ class Signatures:
 
     def _head(self, matches: Sequence[tuple[int, Match]], group: str, signed: str = "") -> Head:
         """The same text under the same formats says the same, so that each head is put together once."""
-        key = (group, signed, *[number for number, _ in matches])
+        key: tuple[str | int, ...] = (group, signed, *(number for number, _ in matches))
         head = self._heads.get(key)
         if head is None:
             if len(self._heads) >= _REMEMBERED:
