@@ -40,7 +40,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
 
 def _memory_evidence(scene: Scene) -> bool:
     """Does anything speak of a shortage: an error, a pool that is not positive, or people who say so?"""
-    return scene.error is not None or scene.has("says-oom") or scene.has("pool-not-positive")
+    return scene.error is not None or any(scene.has(kind) for kind in ("says-oom", "says-sizing", "pool-not-positive"))
 
 
 def _device_failure(scene: Scene) -> bool:

@@ -54,7 +54,8 @@ class Speech:
         best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
         if best is None or best.moment.id == "prose.launch":
             best = self._together(every) or best
-        failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails else None
+        elsewhere = any(one.names("prose.other-fault") for one in every) and not any(one.has("shortage") for one in every)
+        failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not elsewhere else None
         found = (self._shortage(every), self._failure(every), best, failed, *self._beside(every))
         return [replace(said, at=given.place(said.at)) for said in found if said is not None]
 
@@ -96,7 +97,8 @@ class Speech:
     def _of_host(self, one: Sentence) -> Said | None:
         """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
         hosts, devices = one.all_of("host", "shm"), one.all_of("device")
-        complaints = one.all_of("shortage", "killed", "lack")
+        refused = [word for word in one.all_of("failure") if one.text.startswith(("cannot allocate", "can't allocate"), word.start)]
+        complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
         pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
         if any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
             return None

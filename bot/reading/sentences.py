@@ -108,12 +108,12 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
         if one.means == "moment":
             joined = text[one.end : moment.start].strip() in _JOINTS
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
-        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but"):
+        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or _COMMA.search(text, one.end, moment.start):
             return None
         if one.means in ("while", "at", "after") and any(w.means == "not" and 0 <= one.start - w.end <= DENIES for w in preceding):
             return "off"
         if one.means in ("while", "at", "after", "before"):
             return one.means
-        if one.means in ("not", "fine") and not _COMMA.search(text, one.end, moment.start):
+        if one.means in ("not", "fine"):
             return "off" if one.means == "not" else "past"
     return None
