@@ -1,7 +1,7 @@
 """Which phase failed: self-naming messages, then the outermost telling frame, then how far the engine had come, then prose."""
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from bot.diagnosis.scene import Scene, holds, proof, witnesses
@@ -37,14 +37,24 @@ def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
 def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
     for rule in sorted(book.rules, key=lambda rule: rule.id.startswith("prose.")):  # what an engine says goes before what people say
         if holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
-            weight = "strong" if rule.weight == "decisive" and _only_quoted(rule, scene) else rule.weight
+            told = [w for c in (*rule.all, *rule.any) for w in witnesses(c, scene)]
+            weight = "strong" if rule.weight == "decisive" and (_only_quoted(told) or _of_a_later_failure(told, scene)) else rule.weight
             yield PhaseFinding(rule.phase, weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
 
 
-def _only_quoted(rule: PhaseRule, scene: Scene) -> bool:
+def _only_quoted(told: Sequence[Fact | Frame]) -> bool:
     """Does a method's name stand in a title or a sentence only? Titles name what people noticed, not always what failed."""
-    found = [w for c in (*rule.all, *rule.any) for w in witnesses(c, scene)]
-    return bool(found) and all(isinstance(w, Fact) and w.id == "vllm.method" and not _METHOD.match(w.text) for w in found)
+    return bool(told) and all(isinstance(w, Fact) and w.id == "vllm.method" and not _METHOD.match(w.text) for w in told)
+
+
+def _of_a_later_failure(told: Sequence[Fact | Frame], scene: Scene) -> bool:
+    """Do only checks and kills speak that came after an allocation had failed? The first failure is the one that is asked about."""
+    first = scene.error_fact
+    if first is None or "allocation-failed" not in first.kinds or not told:
+        return False
+    return all(
+        isinstance(w, Fact) and w.kinds & {"memory-error", "host-kill"} and (w.source, w.order) > (first.source, first.order) for w in told
+    )
 
 
 def _proofs(rule: PhaseRule, scene: Scene) -> tuple[Proof, ...]:
