@@ -78,6 +78,15 @@ class SparseFp8(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+class LeastCompute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The CUDA capability below which the engine refuses these quantization methods."""
+
+    methods: list[str]
+    compute: str
+    source: str
+    vllm: str = ">=0"
+
+
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -87,6 +96,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kv_dtype: list[KvKind]
     sparse_fp8: list[SparseFp8]
     block: list[Block]
+    least_compute: list[LeastCompute]
 
 
 class UnknownVersion(ValueError):
@@ -140,6 +150,10 @@ class Planning:
         """Whether sparse latents in FP8 are kept with their scales inside on cards of that CUDA capability."""
         return not any(compute in one.plain for one in self.file.sparse_fp8 if holds(one.vllm, version))
 
+    def least_compute(self, method: str, version: str) -> str | None:
+        """The CUDA capability below which that version refuses the quantization method; None where it asks for none."""
+        return next((one.compute for one in self.file.least_compute if method in one.methods and holds(one.vllm, version)), None)
+
 
 @lru_cache(maxsize=4)
 def load_planning(folder: Path) -> Planning:
@@ -171,7 +185,8 @@ def release(version: str) -> str:
 
 
 def _problems(file: File) -> list[str]:
-    ranged: list[Rule | Batch | KvKind | SparseFp8 | Block] = [*file.rule, *file.batch, *file.kv_dtype, *file.sparse_fp8, *file.block]
+    ranged: list[Rule | Batch | KvKind | SparseFp8 | Block | LeastCompute]
+    ranged = [*file.rule, *file.batch, *file.kv_dtype, *file.sparse_fp8, *file.block, *file.least_compute]
     ranges = [one.vllm for one in ranged]
     broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not _is_range(spec)]
     if broken:

@@ -16,8 +16,8 @@ from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.size_arguments import ARGUMENTS
+from bot.usecases.size_card import refuse_old_card, settle_dtype
 from bot.usecases.size_draft import Draft, read_draft
-from bot.usecases.size_dtype import settle_dtype
 from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
 from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share, shown, table, text
 
@@ -84,6 +84,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
     grid = _grid(question)
     gpu, total = _device(rules, question)
     engine = _engine(rules, question, gpu, total)
+    refuse_old_card(question, engine)
     question = settle_dtype(question, engine)
     shape = _shape(rules, question, gpu.compute if gpu else "")
     draft = read_draft(question, rules.models, shape, grid.tp)

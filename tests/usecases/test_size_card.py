@@ -1,4 +1,4 @@
-"""Types that a card or a model rules out, as the engine settles them."""
+"""Types and quantization methods that a card or a model rules out, as the engine does."""
 
 from typing import Any
 
@@ -48,3 +48,29 @@ def test_a_type_that_card_or_model_rules_out_is_refused(rules: SizingRules, more
 
 def test_other_models_run_in_float16_on_a_card_without_bfloat16(rules: SizingRules) -> None:
     assert read_question(rules, _question("another")).settings.model_bytes == 2
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "method", "least"),
+    [
+        ("T4-16GB", "0.33.0", {"quant_method": "mxfp4"}, "8.0"),
+        ("RTX3090-24GB", "0.33.0", {"quant_method": "mxfp4"}, None),
+        ("V100-32GB", "0.33.0", {"quant_method": "awq"}, "7.5"),
+        ("T4-16GB", "0.33.0", {"quant_method": "awq"}, None),
+        ("V100-32GB", "0.33.0", {"quant_method": "gptq"}, None),
+        ("A100-80GB", "0.19.1", {"quant_method": "modelopt", "quant_algo": "FP8"}, "8.9"),
+        ("A100-80GB", "0.33.0", {"quant_method": "modelopt", "quant_algo": "FP8"}, None),
+        ("A100-80GB", "0.19.1", {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4"}}, None),
+        ("MI300X", "0.33.0", {"quant_method": "mxfp4"}, None),
+    ],
+)
+def test_a_quantization_without_kernels_for_the_card_is_refused(
+    rules: SizingRules, gpu: str, version: str, method: dict[str, Any], least: str | None
+) -> None:
+    question = _question("llama", gpu=gpu, engine_version=version)
+    question["config"]["quantization_config"] = method
+    if least is None:
+        read_question(rules, question)
+        return
+    with pytest.raises(Refused, match=f"{method['quant_method']} needs a compute capability of {least}, and {gpu} has"):
+        read_question(rules, question)
