@@ -72,8 +72,8 @@ async def diagnose(
     `known`: the thread's incident, where the caller has just loaded it. `anew`: also when the same was diagnosed a moment ago.
     """
     body = job.body
-    await _whisper_refusals(room, job, place, gathered)
     if not gathered.contributions:
+        await _tell(room, job, place, gathered)
         return Answer("word" if gathered.refusals else "nowhere")
     known = known or await incident_of(room, job, place)
     fresh = _unheard(gathered.contributions, known.contributions if known else ())
@@ -83,7 +83,7 @@ async def diagnose(
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
     if known is None and not anew and not wants_anew(body.get("text") or "") and (told := await repeated(room, job, place, origin, fresh)):
         where = await _give(room, job, place, None, *told)
-        await _tell_hidden(room, job, place, gathered.hidden)
+        await _tell(room, job, place, gathered)
         return Answer(where)
     if fresh or known is None:
         try:
@@ -99,10 +99,10 @@ async def diagnose(
     else:
         document = known.document
     where = await _give(room, job, place, document.get("id"), *await _shown(room, job, place, document, remark if known else None))
-    await _tell_hidden(room, job, place, gathered.hidden)
     incident: str | None = document.get("id")
     if incident:
         await _remember(room, job, place, incident, document, where)
+    await _tell(room, job, place, gathered)
     return Answer(where, incident)
 
 
@@ -137,11 +137,17 @@ async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) 
 
 async def _shown(room: Room, job: Job, place: Place, document: Mapping[str, Any], remark: str | None) -> tuple[list[Block], str]:
     kept = await room.store.load(job.who.team, document["id"]) if document.get("id") else None
-    if document.get("similar") and await room.visibility.is_shared(job.who, place.channel):
-        # People of other organisations read along: what other channels met is not theirs to see.
-        near = [(row, await room.store.load(job.who.team, row["id"])) for row in document["similar"]]
-        document = {**document, "similar": [row for row, other in near if other and other.origin.channel == place.channel]}
+    if near := document.get("similar"):
+        channels = await room.store.channels(job.who.team, [row["id"] for row in near])
+        document = {**document, "similar": [row for row in near if await _is_known_here(room, job, place, channels.get(row["id"]))]}
     return message_of(kept, document, remark)
+
+
+async def _is_known_here(room: Room, job: Job, place: Place, channel: str | None) -> bool:
+    """Whether all who read along may know of an incident: people of other organisations may not, and its channel may be private by now."""
+    if channel is None or channel == place.channel:
+        return channel is not None
+    return not (await room.visibility.is_shared(job.who, place.channel) or await room.visibility.is_private(job.who, channel))
 
 
 def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str | None = None) -> tuple[list[Block], str]:
@@ -173,12 +179,14 @@ def _unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> l
     return [c for c in given if not c.message or (c.message, c.kind, c.name, c.text if c.kind == "answer" else None) not in heard]
 
 
-async def _whisper_refusals(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
+async def _tell(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
+    """Words to the author alone come last: what fails before them is tried again, and would say them again."""
     user = job.body.get("user")
     if gathered.refusals and user:
         text = "\n".join(gathered.refusals[:5])
         if not await room.outbox.whisper(job.who, place, user, text, about=job.arrival.key):
             await room.outbox.tell(job.who, user, text, about=job.arrival.key)
+    await _tell_hidden(room, job, place, gathered.hidden)
 
 
 async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:

@@ -28,12 +28,14 @@ WORKERS = 6
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
 PAUSE = 1.0  # seconds between looks at an empty queue
 TRIES = 6
+OUTAGE = 30  # tries while Slack or the database cannot be reached: about half an hour, with a minute between them in the end
+WORLD = (UnsureError, StoreError, aiohttp.ClientError, TimeoutError)
 TRIES_WAITED_FOR = 3  # a person looks at “Working it out…”: better told soon than answered in a minute
 NOTED_EVERY = 300.0  # seconds
 DOOR, LAST_ARRIVAL = "slack", "last_arrival"
-# Refusals that another try will not change.
+# Refusals that another try will not change. Of a token that is no longer good there may be a newer one by then.
 FINAL = frozenset({
-    "channel_not_found", "not_in_channel", "is_archived", "account_inactive", "invalid_auth", "token_revoked", "missing_scope",
+    "channel_not_found", "not_in_channel", "is_archived", "missing_scope",
     "restricted_action", "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
     "messages_tab_disabled", "not_allowed_token_type",
 })  # fmt: skip
@@ -172,7 +174,8 @@ class Workers:
         else:
             log.error("delivery %s (%s), try %s: %s", delivery.id, delivery.kind, delivery.attempts, type(failed).__name__, exc_info=failed)
             reason = f"{type(failed).__name__}"
-        last = final or delivery.attempts >= (TRIES_WAITED_FOR if delivery.kind == "command" else TRIES)
+        tries = TRIES_WAITED_FOR if delivery.kind == "command" else OUTAGE if isinstance(failed, WORLD) else TRIES
+        last = final or delivery.attempts >= tries
         try:
             await self._room.store.fail(delivery.id, reason, None if last else min(2.0**delivery.attempts, 60.0))
         except LostClaimError as lost:

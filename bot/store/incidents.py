@@ -70,6 +70,13 @@ def _reserved(connection: Connection, key: int) -> bool:
     return bool(connection.execute(select(func.pg_try_advisory_xact_lock(key))).scalar_one())
 
 
+def channels(connection: Connection, team: str, ids: Sequence[str]) -> dict[str, str]:
+    """The channel of each of these incidents that has one, by id."""
+    i, numbers = incidents.c, [number_of(one) for one in ids]
+    query = select(i.number, i.channel).where(i.team == team, i.number.in_([number for number in numbers if number]), i.channel != "")
+    return {label(number): channel for number, channel in connection.execute(query)}
+
+
 def judge(connection: Connection, team: str, given_id: str, document: Mapping[str, Any]) -> None:
     """A new diagnosis of an incident that is there."""
     row = find(connection, team, given_id, lock=True)

@@ -91,6 +91,10 @@ class Store:
         """The newest incident of a thread, whole."""
         return await self._read(incidents.in_thread, team, channel, thread)
 
+    async def channels(self, team: str, ids: Sequence[str]) -> dict[str, str]:
+        """The channel of each of these incidents that has one, by id."""
+        return await self._read(incidents.channels, team, ids)
+
     async def record_outcome(
         self,
         team: str,

@@ -23,15 +23,22 @@ CHECKLIST = (
 """A start is not yet stability: what a successful change earns is this test."""
 
 
-async def settle(desk: Desk, viewer: Viewer, incident_id: str, result: str, note: str | None = None) -> Reply:
-    """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution."""
+async def settle(
+    desk: Desk, viewer: Viewer, incident_id: str, result: str, note: str | None = None, *, message: str | None = None
+) -> Reply:
+    """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution.
+
+    `message`: what it was said in; said in the same one again, it is recorded once.
+    """
     if result not in get_args(Result):
         raise Unusable(f"{result!r} is no outcome. It is one of fixed, moved, same, wrong, other.")
     if note and len(note) > LONGEST_NOTE:
         raise Unusable(f"The note has {len(note):,} characters: it takes {LONGEST_NOTE:,}. A log is better added as evidence.")
     note = redact(note)[0] if note else note
     incident = await find(desk, viewer, incident_id)
-    said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result)
+    if _was_said(incident, message) and (done := next((trial for trial in reversed(incident.trials) if trial.result), None)):
+        return _reply(incident, done, result, _sentence(incident, done, result))
+    said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result, message)
     document = await _next_document(desk, incident, said) if result == "same" else None
     trial = await kept(desk).record_outcome(
         viewer.team, incident.id, _result(result), viewer.user, note, contributions=(said,), document=document
@@ -40,13 +47,15 @@ async def settle(desk: Desk, viewer: Viewer, incident_id: str, result: str, note
     return _reply(after, trial, result, _sentence(after, trial, result))
 
 
-async def undo(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
-    """Take the newest outcome back, and the change that was offered because of it."""
+async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | None = None) -> Reply:
+    """Take the newest outcome back, and the change that was offered because of it. `message` as in `settle`."""
     incident = await find(desk, viewer, incident_id)
+    if _was_said(incident, message):
+        return _reply(incident, incident.trials[-1], None, f"Taken back: {deed(incident.trials[-1].change)} has no outcome again.")
     taken = next((trial for trial in reversed(incident.trials) if trial.result), None)
     if taken is None:
         raise Unusable(f"{incident.id} has no outcome that could be taken back.")
-    said = _outcome(desk, viewer, incident, "undo")
+    said = _outcome(desk, viewer, incident, "undo", message)
     document = None
     if taken.result == "same":
         document = await _judged(desk, incident, said)
@@ -78,10 +87,14 @@ async def _judged(desk: Desk, incident: Incident, said: Contribution) -> Mapping
     return await desk.judge((*incident.contributions, said), precedents)
 
 
-def _outcome(desk: Desk, viewer: Viewer, incident: Incident, text: str) -> Contribution:
+def _was_said(incident: Incident, message: str | None) -> bool:
+    return message is not None and any(one.kind == "outcome" and one.message == message for one in incident.contributions)
+
+
+def _outcome(desk: Desk, viewer: Viewer, incident: Incident, text: str, message: str | None) -> Contribution:
     """An outcome as a contribution; its name is the remedy that it speaks about."""
     remedy = incident.trials[-1].change.get("id") if incident.trials else None
-    return Contribution("outcome", text, name=remedy, author=viewer.user, at=desk.now())
+    return Contribution("outcome", text, name=remedy, author=viewer.user, message=message, at=desk.now())
 
 
 def _others(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[Mapping[str, Any]]:

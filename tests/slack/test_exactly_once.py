@@ -2,11 +2,19 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from bot.slack import workers
+from bot.usecases.desk import Desk
+from bot.usecases.diagnose import diagnose
+from bot.usecases.reply import Reply
+from tests.slack import material
 from tests.slack.material import CRASH, NO_RANK
 from tests.slack.world import World, asks, words
 
@@ -241,3 +249,118 @@ async def test_a_command_that_cannot_be_answered_is_said_within_seconds(http_wor
         await world.ann.slash(world.channel, "size llama gpu=H100")
         shown = await world.until(lambda: world.ann.sees(world.channel), 15)
         assert "could not be worked on (RuntimeError" in shown[0]["text"]
+
+
+@pytest.mark.parametrize("way", ["slash", "mention", "click"])
+async def test_an_outcome_that_is_tried_again_is_recorded_once(world: World, way: str) -> None:
+    world.expected_refusals = {"fatal_error"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.quiet()
+        world.slack.fault("chat.update", "error", value="fatal_error")  # after the outcome was kept, before it is shown
+        if way == "slash":
+            await world.ann.slash(world.channel, "outcome D-0001 same")
+        elif way == "mention":
+            await world.ann.mention(world.channel, "outcome same", thread=ts)
+        else:
+            await world.ann.click(world.channel, answer, "same")
+        await world.answer(world.channel, ts, lambda said: "Marked: same error" in said)
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [trial.result for trial in kept.trials] == ["same", None], "the next change was not tried yet"
+        assert [c.text for c in kept.contributions if c.kind == "outcome"] == ["same"]
+
+
+async def test_an_undo_that_is_tried_again_takes_one_outcome_back(world: World) -> None:
+    world.expected_refusals = {"fatal_error"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        for said in ("outcome same", "outcome fixed"):
+            await world.ann.mention(world.channel, said, thread=ts)
+            await world.quiet()
+        world.slack.fault("chat.update", "error", value="fatal_error")
+        await world.ann.click(world.channel, world.answers(world.channel, ts)[0], "undo")
+        await world.until(lambda: len(world.slack.called("chat.update")) >= 4)
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [trial.result for trial in kept.trials] == ["same", None]
+
+
+async def test_an_edit_that_is_tried_again_still_brings_its_new_words(world: World) -> None:
+    broken = True
+
+    async def once(*given: Any, **more: Any) -> Any:
+        nonlocal broken
+        if broken and "capture_model" in str(given):
+            broken = False
+            raise RuntimeError("a worker process died")
+        return await material.judge(*given, **more)
+
+    desk = Desk(world.settings(), SimpleNamespace, once, lambda: datetime.now(UTC))  # type: ignore[arg-type]
+    async with world.bot(desk=desk):
+        root = await world.ann.mention(world.channel, NO_RANK)
+        await world.answer(world.channel, root)
+        reply = await world.bob.say(world.channel, f"{NO_RANK} and more", thread=root)
+        await world.quiet()
+        await world.bob.edit(world.channel, reply, CRASH)
+        await world.answer(world.channel, root, lambda said: "Rank 3 of 4" in said)
+
+
+def dies_after_keeping() -> Callable[..., Awaitable[Reply]]:
+    """The use case, and then, once, the end of the process that called it."""
+    died = False
+
+    async def kept(*given: Any, **more: Any) -> Reply:
+        nonlocal died
+        reply = await diagnose(*given, **more)
+        if not died:
+            died = True
+            raise RuntimeError("killed")
+        return reply
+
+    return kept
+
+
+async def test_a_form_that_is_tried_again_keeps_its_paste_once(world: World) -> None:
+    async with world.bot(asks=asks(diagnose=dies_after_keeping())):
+        await world.ann.global_shortcut()
+        view = await world.until(lambda: world.slack.views and world.ann.view())
+        direct = world.slack.direct(world.team, world.ann.id)
+        await world.ann.submit(view, {"text": CRASH})
+        await world.until(lambda: len(world.answers(direct)) == 2)
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [c.kind for c in kept.contributions] == ["paste"]
+
+
+async def test_while_slack_is_out_of_reach_nothing_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "TRIES", 1)
+    monkeypatch.setattr("bot.slack.outbox.TRIES", 1)
+    monkeypatch.setattr("bot.slack.seen.SETTLES", 0.2)
+    monkeypatch.setattr("bot.slack.outbox.SETTLES", 0.2)
+    world.expected_refusals = {"internal_error"}
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "status", times=2, value=502)
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert len(world.answers(world.channel, ts)) == 1
+
+
+async def test_a_refused_file_is_told_once_however_often_the_answer_is_tried(world: World) -> None:
+    world.expected_refusals = {"fatal_error"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, NO_RANK)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        world.slack.fault("chat.update", "error", value="fatal_error")
+        gone = world.ann.file("too-large.log", b"x", size=30 * 2**20)
+        await world.ann.say(world.channel, CRASH, thread=ts, files=[gone])
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert len([one for one in world.ann.sees(world.channel) if "too-large.log" in one["text"]]) == 1

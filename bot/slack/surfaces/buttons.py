@@ -130,9 +130,9 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
     viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
     try:
         if body["action"] == "undo":
-            await room.asks.undo(room.desk, viewer, incident)
+            await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key)
         elif (settled := await _settled(room, job, incident, trial)) is None:
-            await room.asks.settle(room.desk, viewer, incident, body["action"])
+            await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key)
         elif settled != body["action"]:
             await _tell(room, job, f"This change is already marked: {SAID.get(settled, settled)}. Press Undo first.")
     except Unusable as unusable:

@@ -17,7 +17,8 @@ async def work(room: Room, job: Job) -> None:
     body = job.body
     place = place_of(body)
     incident = await incident_of(room, job, place)
-    part = incident is not None and any(c.message == body["ts"] and c.text is not None for c in incident.contributions)
+    # An earlier try may have erased the old words already: then the new ones are still owed.
+    part = incident is not None and any(c.message == body["ts"] and (c.text is not None or job.again) for c in incident.contributions)
     asked = body["mention"] or place.channel.startswith("D")
     asked = asked or (short_of_memory(body["text"]) and await room.store.watched(job.who.team, place.channel))
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):

@@ -94,7 +94,7 @@ async def _gathered(room: Room, job: Job) -> Gathered:
     pasted = str(job.body["values"].get("text") or "").strip()
     if not pasted:
         return files
-    text = Contribution("paste", pasted, author=job.body["user"])
+    text = Contribution("paste", pasted, author=job.body["user"], message=job.arrival.key)
     return Gathered((text, *files.contributions), files.refusals, files.hidden)
 
 

@@ -126,9 +126,9 @@ async def _outcome(room: Room, asked: Asked) -> Said:
         return [], "For example: outcome D-0187 fixed (or moved, same, wrong, other, undo)"
     viewer = asked.sight.viewer
     if result is None:
-        reply = await room.asks.undo(room.desk, viewer, wanted)
+        reply = await room.asks.undo(room.desk, viewer, wanted, message=asked.job.arrival.key)
     else:
-        reply = await room.asks.settle(room.desk, viewer, wanted, result)
+        reply = await room.asks.settle(room.desk, viewer, wanted, result, message=asked.job.arrival.key)
     await refresh(room, asked.job, wanted)
     return [], str(reply.document["says"])
 
