@@ -245,3 +245,20 @@ async def test_a_deleted_workspace_takes_its_evidence_along(world: World) -> Non
         await world.quiet()
         kept = await world.store.load(world.team.id, "D-0001")
         assert kept is None or kept.erased
+
+
+async def test_an_incident_of_a_channel_that_turned_private_is_named_nowhere_else(world: World) -> None:
+    was_public = world.slack.channel(world.team, "was-public", members=[world.ann.id])
+    async with world.bot():
+        ts = await world.ann.mention(was_public, CRASH)
+        await world.answer(was_public, ts)
+        await world.quiet()
+        ts = await world.bob.mention(world.channel, CRASH + "one line more\n")
+        assert "D-0001" in words(await world.answer(world.channel, ts)), "public: who reads here may read there"
+        was_public.kind = "group"
+        world.door.room.visibility.forget(was_public.id)
+        await world.quiet()
+        ts = await world.bob.mention(world.channel, CRASH + "two lines more\n")
+        answer = await world.answer(world.channel, ts)
+        assert "D-0001" not in words(answer)
+        assert "D-0002" in words(answer)
