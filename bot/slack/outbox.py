@@ -85,7 +85,7 @@ class Outbox:
             if begun is not None:
                 mine = marked(kind, as_sent(blocks, text)[1])
                 if found := await sought(self.call, who, place.channel, place.thread, mine, begun):
-                    return found, True
+                    return str(found["ts"]), True
             try:
                 answer = await self._laid_out(
                     who, "chat.postMessage", blocks, text, channel=place.channel, thread_ts=place.thread, metadata=metadata,
@@ -207,15 +207,17 @@ class Outbox:
                 await asyncio.sleep(min(wait, LONGEST_WAIT))
         return False
 
-    async def upload(self, who: Identity, place: Place, kind: str, files: Sequence[Upload], comment: str, since: str | None) -> None:
-        """Files into the thread as one message; SlackApiError when Slack refuses. Its intent is stored as that of a post is.
+    async def upload(
+        self, who: Identity, place: Place, kind: str, files: Sequence[Upload], comment: str, since: str | None
+    ) -> Sequence[str]:
+        """Files into the thread as one message: their ids. SlackApiError when Slack refuses. Its intent is stored as that of a post is.
 
         `since`: the ts before which an upload of the same name is an older one.
         """
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         mine = holding(files[0].name)
-        if before and not before.ts and await sought(self.call, who, place.channel, place.thread, mine, before.at, since):
-            return
+        if before and not before.ts and (found := await sought(self.call, who, place.channel, place.thread, mine, before.at, since)):
+            return [str(file["id"]) for file in found["files"]]
         done = []
         for file in files:
             seen: dict[str, Any] = {"alt_txt": file.alt} if file.alt else {}
@@ -234,6 +236,7 @@ class Outbox:
             who, "files.completeUploadExternal", fence=intend, files=done, channel_id=place.channel, thread_ts=place.thread,
             initial_comment=comment,
         )  # fmt: skip
+        return [file["id"] for file in done]
 
     async def _laid_out(self, who: Identity, method: str, blocks: Sequence[Block], text: str, **arguments: Any) -> dict[str, Any]:
         shown, short = as_sent(blocks, text)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -37,8 +37,8 @@ def holding(name: str) -> Callable[[Message], bool]:
 
 async def sought(
     call: Call, who: Identity, channel: str, thread: str | None, mine: Callable[[Message], bool], begun: float, since: str | None = None
-) -> str | None:
-    """Its ts, as soon as Slack shows it; None once a post begun then (Unix seconds) must have come, or where Slack does not let us look.
+) -> Message | None:
+    """It, as soon as Slack shows it; None once a post begun then (Unix seconds) must have come, or where Slack does not let us look.
 
     `since`: only messages after this ts.
     """
@@ -56,7 +56,7 @@ async def sought(
 
 async def _found(
     call: Call, who: Identity, channel: str, thread: str | None, mine: Callable[[Message], bool], since: str | None
-) -> str | None:
+) -> Message | None:
     cursor = ""
     for _ in range(PAGES):
         page: dict[str, Any] = {"cursor": cursor} if cursor else {}
@@ -65,10 +65,11 @@ async def _found(
             answer = await call(who, "conversations.history", channel=channel, limit=200, include_all_metadata=True, **page)
         else:
             answer = await call(who, "conversations.replies", channel=channel, ts=thread, limit=200, include_all_metadata=True, **page)
-        for message in answer.get("messages") or ():
+        messages: Sequence[Message] = answer.get("messages") or ()
+        for message in messages:
             own = message.get("bot_id") == who.bot_id or message.get("user") == who.bot_user
             if own and mine(message) and (since is None or float(message["ts"]) > float(since)):
-                return str(message["ts"])
+                return message
         cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
         if not cursor or thread is None:  # a channel's history comes newest first
             return None

@@ -284,6 +284,21 @@ def complete_upload(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any
     return {"files": [{"id": f["id"], "title": f.get("title", "")} for f in files]}
 
 
+def delete_file(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
+    file = slack.files.get(str(args["file"]))
+    if file is None or file.deleted:
+        raise Refusal("file_not_found")
+    if file.owner != team.bot_user:
+        raise Refusal("cant_delete_file")
+    file.deleted, file.data = True, b""
+    for channel in team.channels.values():
+        for message in channel.messages:
+            for shown in message.get("files") or ():
+                if shown["id"] == file.id:
+                    shown["mode"] = "tombstone"
+    return {}
+
+
 def open_view(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     trigger = slack.triggers.get(str(args["trigger_id"]))
     if trigger is None:
@@ -382,6 +397,7 @@ METHODS = {
     "files.completeUploadExternal": Method(
         complete_upload, ("files:write",), frozenset({"files", "channel_id", "channels", "thread_ts", "initial_comment"}), ("files",)
     ),
+    "files.delete": Method(delete_file, ("files:write",), frozenset({"file"}), ("file",)),
     "views.open": Method(open_view, (), frozenset({"trigger_id", "view", "interactivity_pointer"}), ("trigger_id", "view")),
     "views.update": Method(update_view, (), frozenset({"view_id", "external_id", "view", "hash"}), ("view",)),
     "views.publish": Method(publish, (), frozenset({"user_id", "view", "hash"}), ("user_id", "view")),

@@ -324,3 +324,12 @@ async def test_a_person_cannot_say_something_where_they_are_no_member(slack: Fak
     ann = Person(slack, team)
     with pytest.raises(AssertionError):
         await ann.say(slack.channel(team, "c"), "hello")
+
+
+async def test_only_the_bots_own_files_can_be_deleted(slack: FakeSlack, team: Team) -> None:
+    ann = Person(slack, team)
+    api = client(slack, team)
+    assert await refused(api.files_delete(file=ann.file("a.log", b"x").id)) == "cant_delete_file"
+    opened = await api.files_getUploadURLExternal(filename="a.txt", length=5)
+    await api.files_delete(file=opened["file_id"])
+    assert await refused(api.files_delete(file=opened["file_id"])) == "file_not_found"

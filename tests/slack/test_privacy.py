@@ -262,3 +262,38 @@ async def test_an_incident_of_a_channel_that_turned_private_is_named_nowhere_els
         answer = await world.answer(world.channel, ts)
         assert "D-0001" not in words(answer)
         assert "D-0002" in words(answer)
+
+
+@pytest.mark.parametrize("way", ["forget", "delete", "edit"])
+async def test_the_evidence_file_in_the_thread_goes_with_what_it_was_taken_from(world: World, way: str) -> None:
+    world.expected_refusals = {"cant_delete_file"}
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        await world.ann.click(world.channel, answer, "evidence")
+        await world.until(lambda: len(world.answers(world.channel, ts)) == 2)
+        await world.quiet()
+        shared = [world.slack.files[file["id"]] for file in world.answers(world.channel, ts)[1]["files"]]
+        assert [file.deleted for file in shared] == [False, False]
+        await world.bob.click(world.channel, answer, "fixed")
+        await world.quiet()
+        assert [file.deleted for file in shared] == [False, False], "an outcome erases nothing"
+        if way == "forget":
+            await world.ann.slash(world.channel, "forget D-0001")
+        elif way == "delete":
+            await world.ann.delete(world.channel, ts)
+        else:
+            await world.ann.edit(world.channel, ts, f"<@{world.team.bot_user}> {CRASH}without the secret name")
+        await world.until(lambda: all(file.deleted for file in shared))
+        await world.quiet()
+
+
+async def test_a_file_that_slack_does_not_let_go_keeps_nothing_from_being_erased(world: World) -> None:
+    world.expected_refusals = {"unknown_method"}
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        await world.ann.click(world.channel, world.answers(world.channel, ts)[0], "evidence")
+        await world.until(lambda: len(world.answers(world.channel, ts)) == 2)
+        await world.quiet()
+        world.slack.fault("files.delete", "error", times=2, value="unknown_method")
+        assert "is erased" in await _asks(world, world.ann, "forget D-0001")

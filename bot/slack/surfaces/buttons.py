@@ -25,6 +25,7 @@ from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import refresh
+from bot.slack.withdrawn import EVIDENCE
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 
@@ -153,7 +154,7 @@ async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | Non
 
 async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
     viewer = Viewer(job.who.team, job.body["user"], job.who.enterprise, frozenset({place.channel}))
-    kept = await room.store.reply_of(job.who.team, place.channel, place.thread or "", "evidence")
+    kept = await room.store.reply_of(job.who.team, place.channel, place.thread or "", EVIDENCE)
     try:
         document = (await room.asks.show(room.desk, viewer, incident)).document
     except Unusable as unusable:
@@ -165,13 +166,13 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         return
     try:
         files = [Upload(f"{incident}-evidence.txt", text.encode()), *await asyncio.to_thread(_picture, document)]
-        await room.outbox.upload(job.who, place, "evidence", files, f"Evidence of {incident}", job.body.get("at"))
+        shared = await room.outbox.upload(job.who, place, EVIDENCE, files, f"Evidence of {incident}", job.body.get("at"))
     except SlackApiError as refused:
         if refused.response.get("error") not in ("missing_scope", "not_allowed_token_type", "unknown_method"):
             raise
         await _tell(room, job, f"The app lacks files:write, so here is the start of it:\n{text[:600]}")
         return
-    await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", "file", "evidence", str(len(text)))
+    await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", " ".join(shared), EVIDENCE, str(len(text)))
 
 
 def _picture(document: Mapping[str, Any]) -> list[Upload]:

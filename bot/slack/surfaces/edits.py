@@ -4,6 +4,7 @@ from bot.slack.conversation import diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
+from bot.slack.withdrawn import withdraw
 from bot.slack.words import is_evidence, short_of_memory
 
 
@@ -24,6 +25,7 @@ async def work(room: Room, job: Job) -> None:
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
     await room.store.erase_message(job.who.team, place.channel, body["ts"])
+    await withdraw(room, job, place)
     await diagnose(room, job, place, await hear(room, job, place, free=part), remark="Updated with the edited message")
 
 

@@ -20,7 +20,7 @@ async def work(room: Room, job: Job) -> None:
         found = await room.store.reply_of(job.who.team, "", str(body["file"]), "file")
         touched = await room.store.erase_message(job.who.team, found.digest or "", found.ts) if found is not None else []
     for incident in touched:
-        await refresh(room, job, incident)
+        await refresh(room, job, incident, erased=True)
 
 
 SURFACE = Surface(name="files gone", takes=takes, work=work)

@@ -22,6 +22,7 @@ from bot.slack.render.notices import HELP
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.visibility import Sight
+from bot.slack.withdrawn import withdraw
 from bot.slack.words import VERBS, Verb, incident, verb
 from bot.usecases.reply import Unusable
 
@@ -114,7 +115,7 @@ async def _forget(room: Room, asked: Asked) -> Said:
     if wanted is None:
         return [], "Which one? For example: forget D-0187"
     reply = await room.asks.forget(room.desk, asked.sight.viewer, wanted)
-    await refresh(room, asked.job, wanted)
+    await refresh(room, asked.job, wanted, erased=True)
     return [], str(reply.document["says"])
 
 
@@ -211,13 +212,19 @@ async def _unknown(room: Room, asked: Asked) -> Said:
     return [], f"I do not know “{word}”." + (f" Did you mean “{near[0]}”?" if near else "") + f"\n{HELP}"
 
 
-async def refresh(room: Room, job: Job, incident_id: str) -> None:
-    """Shows an incident's one message as it is now, wherever it stands; where the bot may no longer write, it stays as it is."""
+async def refresh(room: Room, job: Job, incident_id: str, *, erased: bool = False) -> None:
+    """Shows an incident's one message as it is now, wherever it stands; where the bot may no longer write, it stays as it is.
+
+    `erased`: its evidence has just been, so what was shared of it goes too.
+    """
     kept = await room.store.load(job.who.team, incident_id)
     if kept is None or not kept.origin.channel or not kept.origin.thread:
         return
+    place = Place(kept.origin.channel, kept.origin.thread)
+    if erased:
+        await withdraw(room, job, place)
     try:
-        await show(room, job, Place(kept.origin.channel, kept.origin.thread), kept.document)
+        await show(room, job, place, kept.document)
     except SlackApiError as refused:
         if refused.response.get("error") not in ELSEWHERE:
             raise
