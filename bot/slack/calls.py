@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import aiohttp
@@ -28,9 +29,10 @@ class UnsureError(Exception):
 
 
 class Calls:
-    """Calls of all workspaces; those of one lane wait for its Retry-After."""
+    """Calls of all workspaces; those of one lane wait for its Retry-After. `rest` is entered while one waits."""
 
     def __init__(self, installs: Installs) -> None:
+        self.rest: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
         self._installs = installs
         self._not_before: dict[str, float] = {}
 
@@ -81,7 +83,8 @@ class Calls:
         wait = self._not_before.get(lane, 0.0) - time.monotonic()
         if wait > 0:
             self._not_before[lane] += APART
-            await asyncio.sleep(wait)
+            async with self.rest():
+                await asyncio.sleep(wait)
 
 
 def _status(refused: SlackApiError) -> int:

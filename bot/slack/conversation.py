@@ -52,7 +52,7 @@ async def hear(room: Room, job: Job, place: Place, *, alone: bool = False, free:
     `free`: it has been counted before.
     """
     if not free and (said := await used_up(room, job, place)):
-        return Gathered((), (said,), 0)
+        return Gathered((), (said,))
     text = job.body["text"]
     return await room.intake.gather(job.who, job.body, text=(alone and not job.body["files"]) or is_evidence(text) or tells_facts(text))
 
@@ -83,6 +83,7 @@ async def diagnose(
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
     if known is None and not anew and not wants_anew(body.get("text") or "") and (told := await repeated(room, job, place, origin, fresh)):
         where = await _give(room, job, place, None, *told)
+        await _remember_files(room, job, place, None, gathered)
         await _tell(room, job, place, gathered)
         return Answer(where)
     if fresh or known is None:
@@ -101,6 +102,7 @@ async def diagnose(
     where = await _give(room, job, place, document.get("id"), *await _shown(room, job, place, document, remark if known else None))
     incident: str | None = document.get("id")
     if incident:
+        await _remember_files(room, job, place, incident, gathered)
         await _remember(room, job, place, incident, document, where)
     await _tell(room, job, place, gathered)
     return Answer(where, incident)
@@ -120,14 +122,18 @@ async def _give(room: Room, job: Job, place: Place, incident: str | None, blocks
 
 
 async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any], where: str) -> None:
-    """What later arrivals need: which message a file came with, the newest incident of a direct message, when to ask how it went."""
-    for file in job.body.get("files") or ():
-        await room.store.remember_reply(incident, job.who.team, "", file["id"], job.body.get("ts") or file["id"], "file", place.channel)
+    """What later arrivals need: the newest incident of a direct message, when to ask how it went."""
     if document.get("recommendation") and where == "thread":
         await room.reminders.note(job.who.team, incident, place, job.who.enterprise)
     if place.channel.startswith("D"):
         # A direct message is one conversation: what is said outside a thread belongs to the newest incident.
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
+
+
+async def _remember_files(room: Room, job: Job, place: Place, incident: str | None, gathered: Gathered) -> None:
+    """Which message a file came with: when it is deleted, Slack names the file alone."""
+    for file, message in gathered.files:
+        await room.store.remember_reply(incident, job.who.team, "", file, message, "file", place.channel)
 
 
 async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) -> None:

@@ -135,14 +135,10 @@ def _edit(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> A
     if new.get("text") == old.get("text") and _file_marks(new) == _file_marks(old):
         return None
     channel = event["channel"]
-    gone = [
-        f["id"] for f in old.get("files") or () if f["id"] not in {n["id"] for n in new.get("files") or () if n.get("mode") != "tombstone"}
-    ]
     slim = message(new, bot_user) | {
         "channel": channel,
         "channel_type": event.get("channel_type"),
         "foreign": _foreign(body, new),
-        "gone": gone,
     }
     edited = (new.get("edited") or {}).get("ts") or event.get("event_ts") or event.get("ts")
     return _arrival("edit", body, channel, _order(channel, new), f"edit:{channel}:{new['ts']}:{edited}", slim)

@@ -23,11 +23,24 @@ Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What a message adds. `refusals` are sentences for its author; `hidden` counts secrets in text and files."""
+    """What a message adds. `refusals` are sentences for its author; `hidden` counts secrets in text and files.
+
+    `files`: which were read, each with the message that its contributions name.
+    """
 
     contributions: tuple[Contribution, ...]
-    refusals: tuple[str, ...]
-    hidden: int
+    refusals: tuple[str, ...] = ()
+    hidden: int = 0
+    files: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: "Gathered") -> "Gathered":
+        """What both add, in their order."""
+        return Gathered(
+            (*self.contributions, *other.contributions),
+            (*self.refusals, *other.refusals),
+            self.hidden + other.hidden,
+            (*self.files, *other.files),
+        )
 
 
 class Intake:
@@ -41,6 +54,7 @@ class Intake:
         """Contributions of one slim message. `text` False: its words are not evidence, only its files."""
         found: list[Contribution] = []
         refusals: list[str] = []
+        read: list[tuple[str, str]] = []
         base: dict[str, Any] = {"author": body.get("author") or body.get("user"), "at": moment(body.get("ts"))}
         if text and str(body["text"]).strip():
             found.append(Contribution("paste", body["text"], message=body.get("ts"), redactions=body["hidden"], **base))
@@ -57,8 +71,9 @@ class Intake:
                 continue
             refusals += [left_out] if left_out else []
             own = {**base, "message": body.get("ts") or file["id"]}
+            read.append((file["id"], own["message"]))
             found += [replace(part, truncated=part.truncated or bool(left_out), **own) for part in parts]
-        return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found))
+        return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found), tuple(read))
 
     def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:
         """Answers in plain words, as `name=value`."""

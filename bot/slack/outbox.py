@@ -57,7 +57,8 @@ class Outbox:
         self._store = store
         self._installs = installs
         self._hosts = hosts
-        self.call = Calls(installs).call
+        self.calls = Calls(installs)
+        self.call = self.calls.call
 
     async def post(self, who: Identity, place: Place, kind: str, blocks: Sequence[Block], text: str) -> str:
         """Posts once, also when a worker died on the way; `kind` tells the messages of one thread apart. The ts."""

@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 WORKERS = 6
+MOST_LENT = 30  # workers that stand in for others
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
 PAUSE = 1.0  # seconds between looks at an empty queue
 TRIES = 6
@@ -54,10 +56,14 @@ class Workers:
         self._looking = asyncio.Lock()
         self._stopping = False
         self._noted = -NOTED_EVERY
+        self._lent: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begins to work."""
-        self._tasks = [asyncio.create_task(self._run(first=number == 0), name=f"slack worker {number}") for number in range(self._count)]
+        self._room.outbox.calls.rest = self.lent
+        never = asyncio.Event()
+        run = [self._run(never, first=number == 0) for number in range(self._count)]
+        self._tasks = [asyncio.create_task(work, name=f"slack worker {number}") for number, work in enumerate(run)]
 
     def wake(self) -> None:
         """Something has been stored."""
@@ -67,17 +73,30 @@ class Workers:
         """Lets work under way end, then stops; what is left is claimed again after the next start."""
         self._stopping = True
         self._woken.set()
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=patience)
+        if working := [*self._tasks, *self._lent]:
+            _, late = await asyncio.wait(working, timeout=patience)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _run(self, *, first: bool) -> None:
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[None]:
+        """While one waits because Slack asked for it, another works: what is held back in one channel holds up no other."""
+        back = asyncio.Event()
+        if len(self._lent) < MOST_LENT and not self._stopping:
+            standing_in = asyncio.create_task(self._run(back), name="slack worker, standing in")
+            self._lent.add(standing_in)
+            standing_in.add_done_callback(self._lent.discard)
+        try:
+            yield
+        finally:
+            back.set()
+
+    async def _run(self, end: asyncio.Event, *, first: bool = False) -> None:
         """Claims and works. Of those that find nothing, one looks again after a pause, for what comes due; the others sleep."""
         if first:
             await self._inherit()
-        while not self._stopping:
+        while not (self._stopping or end.is_set()):
             self._woken.clear()
             try:
                 worked = await self._turn()

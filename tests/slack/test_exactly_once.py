@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -364,3 +365,17 @@ async def test_a_refused_file_is_told_once_however_often_the_answer_is_tried(wor
         await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
         await world.quiet()
         assert len([one for one in world.ann.sees(world.channel) if "too-large.log" in one["text"]]) == 1
+
+
+async def test_a_channel_that_slack_holds_back_holds_up_no_other(world: World) -> None:
+    other = world.slack.channel(world.team, "gpu-more", members=[world.ann.id])
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "ratelimited", value=4)
+        for number in range(workers.WORKERS + 2):
+            await world.bob.mention(world.channel, f"{NO_RANK} {number}")
+        await world.until(lambda: len(world.slack.called("reactions.add")) >= workers.WORKERS)
+        begun = time.monotonic()
+        ts = await world.ann.mention(other, CRASH)
+        await world.answer(other, ts)
+        assert time.monotonic() - begun < 2.5
+        await world.until(lambda: len(world.answers(world.channel)) == workers.WORKERS + 2, 30)

@@ -297,3 +297,25 @@ async def test_a_file_that_slack_does_not_let_go_keeps_nothing_from_being_erased
         await world.quiet()
         world.slack.fault("files.delete", "error", times=2, value="unknown_method")
         assert "is erased" in await _asks(world, world.ann, "forget D-0001")
+
+
+@pytest.mark.parametrize("way", ["called into the thread", "known and then diagnosed anew"])
+async def test_a_deleted_file_takes_its_evidence_along_however_it_came(world: World, way: str) -> None:
+    async with world.bot():
+        log = world.bob.file("server.log", CRASH.encode())
+        if way == "called into the thread":
+            root = await world.bob.say(world.channel, "it crashed", files=[log])
+            await world.ann.mention(world.channel, "look at this", thread=root)
+        else:
+            await world.answer(world.channel, await world.ann.mention(world.channel, "", files=[world.ann.file("a.log", CRASH.encode())]))
+            root = await world.bob.mention(world.channel, "", files=[log])
+            again = await world.answer(world.channel, root, lambda said: "the same log" in said)
+            await world.quiet()
+            await world.bob.click(world.channel, again, "anew")
+        await world.answer(world.channel, root, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        await world.bob.delete_file(log)
+        await world.quiet()
+        newest = await world.store.in_thread(world.team.id, world.channel.id, root)
+        assert newest is not None
+        assert [c.text for c in newest.contributions] == [None]

@@ -88,7 +88,7 @@ async def _anew(room: Room, job: Job) -> None:
     if not given:
         await _tell(room, job, "The earlier log has been erased since: send yours again.")
         return
-    await diagnose(room, job, place, Gathered(tuple(given), (), 0), anew=True)
+    await diagnose(room, job, place, Gathered(tuple(given)), anew=True)
 
 
 async def _may_touch(room: Room, job: Job, channel: str) -> bool:
@@ -113,7 +113,7 @@ async def _incident(room: Room, job: Job) -> None:
     if body["action"] == "evidence":
         await _evidence(room, job, place, incident)
     elif body["action"] in ANSWERS:
-        gathered = Gathered(room.intake.answers({**body, "ts": job.arrival.key}, _answers(body["action"], extra)), (), 0)
+        gathered = Gathered(room.intake.answers({**body, "ts": job.arrival.key}, _answers(body["action"], extra)))
         await diagnose(room, job, place, gathered, remark="Updated with your answer")
     else:
         await _settle(room, job, place, incident, extra)

@@ -66,9 +66,9 @@ async def _read(room: Room, job: Job) -> bool:
 async def _called(room: Room, job: Job, place: Place) -> Gathered:
     """Into a thread: what was said there before, and what came with the call."""
     if said := await used_up(room, job, place):
-        return Gathered((), (said,), 0)
+        return Gathered((), (said,))
     own, before = await hear(room, job, place, free=True), await _thread(room, job, place)
-    return Gathered((*before.contributions, *own.contributions), (*before.refusals, *own.refusals), before.hidden + own.hidden)
+    return before + own
 
 
 async def _thread(room: Room, job: Job, place: Place) -> Gathered:
@@ -78,16 +78,14 @@ async def _thread(room: Room, job: Job, place: Place) -> Gathered:
         before = await _messages(room, job, place)
     except SlackApiError as refused:
         sentence = f"This thread cannot be read ({refused.response.get('error')}): paste the log here, or use the message shortcut."
-        return Gathered((), (sentence,), 0)
+        return Gathered((), (sentence,))
     for said in before:
         if said.get("user") == job.who.bot_user or said.get("bot_id") == job.who.bot_id or said["ts"] >= job.body["ts"]:
             continue
         slim = message(said, job.who.bot_user)
         if slim["files"] or is_evidence(slim["text"]):
             found.append(await room.intake.gather(job.who, slim, text=is_evidence(slim["text"])))
-    return Gathered(
-        tuple(c for g in found for c in g.contributions), tuple(r for g in found for r in g.refusals), sum(g.hidden for g in found)
-    )
+    return sum(found, Gathered(()))
 
 
 async def _messages(room: Room, job: Job, place: Place) -> list[dict[str, Any]]:

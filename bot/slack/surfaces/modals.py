@@ -95,7 +95,7 @@ async def _gathered(room: Room, job: Job) -> Gathered:
     if not pasted:
         return files
     text = Contribution("paste", pasted, author=job.body["user"], message=job.arrival.key)
-    return Gathered((text, *files.contributions), files.refusals, files.hidden)
+    return Gathered((text,)) + files
 
 
 async def _opened(room: Room, job: Job, channel: str) -> Place:

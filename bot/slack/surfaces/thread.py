@@ -45,7 +45,7 @@ async def follow_up(room: Room, job: Job, place: Place, incident: Incident, *, i
     said = answers(body["text"], asked) if not body["files"] else []
     if said:
         # “rank 3, on vllm 0.11.0” answers, and tells more: the words are evidence too.
-        told = await hear(room, job, place, free=True) if tells_facts(body["text"]) else Gathered((), (), 0)
+        told = await hear(room, job, place, free=True) if tells_facts(body["text"]) else Gathered(())
         gathered = Gathered((*room.intake.answers(body, said), *told.contributions), told.refusals, max(told.hidden, body["hidden"]))
     elif body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
         gathered = await hear(room, job, place)
