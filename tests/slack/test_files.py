@@ -156,4 +156,5 @@ async def test_a_file_and_a_refused_file_together_answer_with_the_one_that_could
         ts = await world.ann.mention(world.channel, "please", files=[good, bad])
         answer = await world.answer(world.channel, ts)
         assert "Rank 3 of 4" in words(answer)
-        assert "bad.log is kept outside Slack" in words(world.ann.sees(world.channel)[0])
+        told = await world.until(lambda: world.ann.sees(world.channel))
+        assert "bad.log is kept outside Slack" in words(told[0])
