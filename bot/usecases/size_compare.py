@@ -29,23 +29,39 @@ def several(question: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def compare(one: One, question: Mapping[str, Any], choices: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The first answer's document, and under `side_by_side` all answers, by what they differ, and the reasons in words."""
-    answers = [one({**question, name: value}) for name, value in choices]
-    by = choices[0][0]
-    reasons = list(_version_reasons(answers)) if by == "engine_version" else list(_card_reasons(answers))
+    """The first answer's document, and under `side_by_side` all answers, by what they differ, and the reasons in words.
+
+    What the engine refuses is left out and named, unless it refuses all.
+    """
+    answers: dict[str, tuple[Asked, Document]] = {}
+    refused: dict[str, Refused] = {}
+    for name, value in choices:
+        try:
+            answers[value] = one({**question, name: value})
+        except Refused as error:
+            if error.by != "engine":
+                raise
+            refused[value] = error
+    if not answers:
+        raise next(iter(refused.values()))
+    by, told = choices[0][0], list(answers.values())
+    reasons = [f"{value} is left out: {error}" for value, error in refused.items()]
+    reasons += _version_reasons(told) if by == "engine_version" else _card_reasons(told)
     beside = {
         "by": by,
-        "answers": [{"of": value, **document} for (_, value), (_, document) in zip(choices, answers, strict=True)],
-        "says": _summary(choices, [document for _, document in answers]),
+        "answers": [{"of": value, **document} for value, (_, document) in answers.items()],
+        "says": _summary([value for _, value in choices], {value: document for value, (_, document) in answers.items()}),
         "reasons": reasons,
     }
-    return {**answers[0][1], "side_by_side": beside}
+    return {**told[0][1], "side_by_side": beside}
 
 
-def _summary(choices: Sequence[tuple[str, str]], documents: Sequence[Document]) -> str:
-    return "; ".join(
-        f"{value} {_WORDS[document['headline']]}{_held(document)}" for (_, value), document in zip(choices, documents, strict=True)
-    )
+def _summary(values: Sequence[str], documents: Mapping[str, Document]) -> str:
+    return "; ".join(_verdict(value, documents.get(value)) for value in values)
+
+
+def _verdict(value: str, document: Document | None) -> str:
+    return f"{value} is refused by the engine" if document is None else f"{value} {_WORDS[document['headline']]}{_held(document)}"
 
 
 _WORDS = {"It fits": "fits", "It does not fit": "does not fit", "It may fit": "may fit", "Open": "is open"}

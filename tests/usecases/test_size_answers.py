@@ -229,6 +229,15 @@ def test_several_cards_stand_side_by_side() -> None:
     assert any(reason.startswith("B200-180GB reports 178.35 GiB") for reason in beside["reasons"])
 
 
+def test_what_the_engine_refuses_is_left_out_of_several_and_named() -> None:
+    beside = ask("gpt-oss-20b", gpu="T4,A100-80GB")["side_by_side"]
+    assert [one["of"] for one in beside["answers"]] == ["A100-80GB"]
+    assert beside["says"].startswith("T4 is refused by the engine; A100-80GB fits")
+    assert beside["reasons"][0].startswith("T4 is left out: the quantization method mxfp4 needs a compute capability of 8.0")
+    with pytest.raises(Unusable, match=r"mxfp4 needs a compute capability of 8\.0, and T4-16GB has 7\.5"):
+        ask("gpt-oss-20b", gpu="T4,V100-32GB")
+
+
 def test_an_unknown_card_among_several_is_refused_by_name() -> None:
     with pytest.raises(Unusable, match="H1000"):
         ask("llama-3.1-8b", gpu="H100,H1000")
