@@ -1,6 +1,7 @@
 """The [weights] tables of rules/models/*.toml: how each family's tensors are made and placed, per engine version."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -129,6 +130,7 @@ def load_weights(folder: Path) -> WeightRules:
     problems: list[str] = []
     files = {path.name: _read(path, problems) for path in sorted(folder.glob("*.toml"))}
     problems += [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
+    problems += _unlike({name: file.get("weights", {}) for name, file in files.items()})
     if problems:
         raise RulebookError(f"models/{problem}" for problem in problems)
     by_architecture: dict[str, WeightFamily] = {}
@@ -158,6 +160,22 @@ def _with_head_size(file: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(said, Mapping) or said.get("key") != ["head_dim"] or "default" not in said:
         return dict(file["weights"])
     return {**file["weights"], "defaults": {"head_dim": said["default"], **file["weights"].get("defaults", {})}}
+
+
+def _unlike(files: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    """Every option that one place alone gives another kind of value than the others do; a table, by kind of layer, may always stand."""
+    tables = [(name, table) for name, weights in files.items() for table in (weights, *weights.get("change", ()))]
+    given = [(name, key, _kind(value)) for name, table in tables for key, value in table.items() if key in OPTIONS]
+    often = Counter((key, kind) for _, key, kind in given)
+    for name, key, kind in given:
+        others = sorted({other for named, other in often if named == key} - {kind, "table"})
+        if kind != "table" and often[key, kind] == 1 and others:
+            yield f"{name}: [weights] {key} is a {kind}, and a {' or '.join(others)} everywhere else"
+
+
+def _kind(value: Any) -> str:
+    kinds = ((bool, "yes or no"), (int | float, "number"), (str, "text"), (list, "list"), (Mapping, "table"))
+    return next((kind for of, kind in kinds if isinstance(value, of)), "date")
 
 
 def check(weights: Mapping[str, Any]) -> Iterable[str]:

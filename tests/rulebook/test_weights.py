@@ -31,6 +31,14 @@ def test_an_example_of_another_shape_is_named_with_its_file(tmp_path: Path) -> N
     assert "models/old.toml: " in str(broken.value)
 
 
+def test_a_value_of_another_kind_than_the_other_files_give_is_named(tmp_path: Path) -> None:
+    for name, value in (("a", "true"), ("b", '"yes"'), ("c", "{ full = true }"), ("d", "false")):
+        (tmp_path / f"{name}.toml").write_text(f'family = "{name}"\n[weights]\nqkv_bias = {value}\n')
+    with pytest.raises(RulebookError) as broken:
+        load_weights(tmp_path)
+    assert broken.value.problems == ("models/b.toml: [weights] qkv_bias is a text, and a yes or no everywhere else",)
+
+
 def test_every_file_of_ours_reads() -> None:
     assert load_weights(RULES).by_architecture["LlamaForCausalLM"].family == "llama"
 
