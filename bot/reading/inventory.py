@@ -142,9 +142,8 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
         if name in host:
             continue
         for line in joined.lines_with(needles):
-            if pattern is _LIMIT and joined.is_request(line):
-                continue
-            if _DIGIT.search(line.text) and (match := pattern.search(line.text)) is not None:
+            match = pattern.search(line.text) if _DIGIT.search(line.text) else None
+            if match is not None and not (pattern is _LIMIT and joined.is_request(line)):
                 host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
                 break
     return host
