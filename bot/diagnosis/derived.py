@@ -166,8 +166,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         free = (at.get("free_before_profile_bytes"), at.get("free_after_profile_bytes"))
         if "profiling_assert" in fact.kinds and free[0] is not None and free[0] == free[1]:
             yield _fact("assert-equal-figures", fact)
-        if fact.id == "vllm.free-memory-check":
-            share = at["free_at_start_bytes"] / at["total_bytes"] if at["total_bytes"] else 0
+        if fact.id == "vllm.free-memory-check" and at.get("total_bytes"):  # the figures may be cut away
+            share = at["free_at_start_bytes"] / at["total_bytes"]
             if share < LITTLE_FREE:
                 yield _fact("little-free", fact)
             if share < HARDLY_FREE:
