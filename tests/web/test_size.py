@@ -109,3 +109,10 @@ async def test_the_api_gives_the_same_document(sizer: Browser) -> None:
         document = await answer.json()
     _fits(document, DOCUMENT["components"]["schemas"]["Sizing"])
     assert document["ranks"][0]["kv_pool_bytes"] == 46_100_000_000
+
+
+async def test_of_several_cards_it_is_said_whose_figures_stand_below(sizer: Browser) -> None:
+    text = await sizer.text("/size?model=llama-3.3-70b&gpu=H200,H100-80GB&tensor_parallel_size=4")
+    assert "<b>H200</b>: The pool of rank 0" in text
+    assert text.index("Side by side") < text.index("<h3>H200 in full</h3>") < text.index("KV cache pool</th>")
+    assert "in full" not in await sizer.text("/size?model=llama-3.3-70b&gpu=H200&tensor_parallel_size=4")
