@@ -98,8 +98,8 @@ def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[lis
 
 
 def _flowing(texts: Sequence[str]) -> str:
-    """The lines as one text: a sentence goes on in a line that begins with a small letter; else it ends with its line."""
-    return "".join(text + (" " if after[:1].islower() else "\n") for text, after in zip(texts, [*texts[1:], ""], strict=True))
+    """The lines as one text: a sentence goes on in a line that begins with a small letter, quoted or not; else it ends with its line."""
+    return "".join(text + (" " if after.lstrip(" #>")[:1].islower() else "\n") for text, after in zip(texts, [*texts[1:], ""], strict=True))
 
 
 class _Recurring:

@@ -11,7 +11,7 @@ _PRINTED = re.compile(
       \[?\d{2,4}[-/]\d\d[-/]\d\d                        # a date
       |[a-z][\w.]*_\w+:\                                 # a function of C
       |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)|[$>]\s
-      |[^|]*\|[^|]*\||[^|]*\d%\|                          # a table, a progress bar
+      |[^"]{0,120}\b(?:level|msg)=|[^|]*\|[^|]*\||[^|]*\d%\|                          # a table, a progress bar
       |(?:Loading|Starting|Using|Downloading)\b.*(?:\.\.\.|…)$
       |(?=[ -~]*$)(?:sudo\ )?(?:python3?|vllm|docker|CUDA_VISIBLE_DEVICES=\S+|torchrun|lmdeploy|trtllm\S*)\ (?:\S+\ )?
        \S*(?:\.py|serve|run|-m)\b                         # a command
