@@ -114,12 +114,23 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
         kind = "hip_oom"
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
-    figures = {name: fact.fields.get(field) for field, name in _FIGURES.items()}
+    told = _retold(fact, evidence)
+    figures = {name: told.fields.get(field) for field, name in _FIGURES.items()}
     figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
-    other, allocated = fact.fields.get("other"), fact.fields.get("allocated")
+    other, allocated = told.fields.get("other"), told.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:
         figures["process_bytes"] = other  # of several pids that a container cannot match, the one that can hold what PyTorch allocated
     return FirstError(fact.source, fact.line, as_given(fact, evidence.lines)[:LONGEST_SHOWN], kind, figures)
+
+
+def _retold(fact: Fact, evidence: Evidence) -> Fact:
+    """The same failure as PyTorch tells it right below a line of the allocator beneath it, which has no figures."""
+    if "cumem" not in fact.kinds:
+        return fact
+    below = (
+        f for f in evidence.facts if f.source == fact.source and 0 < f.line - fact.line <= RETRIED_WITHIN and f.speaker == fact.speaker
+    )
+    return next((f for f in below if "allocation-failed" in f.kinds and "without-figures" not in f.kinds), fact)
 
 
 def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:

@@ -67,8 +67,11 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
 
 def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact], shared: Sequence[Fact], rows: int) -> ReportedBudget:
     figures = _figures_of(facts)
+    failed = (
+        scene.error_fact if speaker.role == "unknown" else None
+    )  # among lines that nobody signs, the error's figures are the failing rank's
     for name, figure in _figures_of(shared).items():
-        figures.setdefault(name, figure)
+        figures[name] = figure if failed is not None and figure.fact == failed.id else figures.get(name, figure)
     _complete(scene, figures)
     result = closing(rules, figures) if not any("kv-pinned" in f.kinds for f in facts) else closing(rules, {})
     number, label = _who(scene, speaker, any(f not in shared for f in facts), rows)

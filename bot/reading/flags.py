@@ -39,7 +39,7 @@ _OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VA
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
 _IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from|\()?[ ]{0,4}`?"
-_ENDS = r"(?![\w%]|\.\d)"
+_ENDS = r"(?![A-Za-z0-9_%]|\.\d)"
 _SHARE = r"(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?"
 _UTILIZATION = re.compile(rf"(?i)(?<!\w){_SHARE}{_IS}(?P<value>0?\.\d{{1,3}}|1(?:\.0)?){_ENDS}")
 _UTILIZATION_OF = re.compile(rf"(?i)(?<![\w.])(?P<value>0?\.\d{{1,3}}) `?{_SHARE}\b")

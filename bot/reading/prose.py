@@ -11,7 +11,8 @@ _PRINTED = re.compile(
       \[?\d{2,4}[-/]\d\d[-/]\d\d                        # a date
       |[a-z][\w.]*_\w+:\                                 # a function of C
       |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)|[$>]\s
-      |[^"]{0,120}\b(?:level|msg)=|[^|]*\|[^|]*\||[^|]*\d%\|                          # a table, a progress bar
+      |[^"]{0,120}\b(?:level=(?i:info|warn|error|debug)|msg=")   # a structured log
+      |(?:[^|]{0,60}\|){2,}[^|]{0,60}$|\|.*\bUNAVAILABLE\b|[^|]*\d%\|   # a table, a progress bar
       |(?:Loading|Starting|Using|Downloading)\b.*(?:\.\.\.|…)$
       |(?=[ -~]*$)(?:sudo\ )?(?:python3?|vllm|docker|CUDA_VISIBLE_DEVICES=\S+|torchrun|lmdeploy|trtllm\S*)\ (?:\S+\ )?
        \S*(?:\.py|serve|run|-m)\b                         # a command
