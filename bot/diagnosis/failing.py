@@ -223,7 +223,7 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     if any(s.speaker.parts.keys() & {"tp", "pp"} or s.speaker.label == "VllmWorkerProcess" for s in evidence.speakers):
         return False
     if speaker.role == "worker":
-        return speaker.label == "Worker"
+        return speaker.label == "Worker" and (grid.world == 1 or not _before_its_place(evidence, speaker, fact))
     worker_side = fact is not None and bool(fact.kinds & {"allocation-failed", "worker-side"})
     frames = [f for f in evidence.frames if f.speaker.key == speaker.key]
     in_worker = any(any(w in f.path for w in _WORKER_FILES) for f in frames)
@@ -233,6 +233,17 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     if any(_ONE_PROCESS.search(f.path) for f in frames) or (in_worker and signed_by_core):
         return True
     return (worker_side or in_worker) and grid.world == 1
+
+
+def _before_its_place(evidence: Evidence, speaker: Speaker, fact: Fact | None) -> bool:
+    """Did it fail while its device was prepared? Until then every worker signs without its place in the grid (0.17 and later)."""
+    functions = {f.function for f in evidence.frames if f.speaker.key == speaker.key}
+    loaded = functions & {"load_model", "get_model"} or any(
+        f.speaker.key == speaker.key and f.id.startswith("vllm.load-") for f in evidence.facts
+    )
+    early = fact is not None and "free_memory_check" in fact.kinds
+    early = early or bool(functions & {"init_device", "request_memory", "init_worker_distributed_environment"})
+    return early or (not loaded and any(f.id == "vllm.wrapper-load" and f.speaker.key == speaker.key for f in evidence.facts))
 
 
 def also_failed(evidence: Evidence, speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
