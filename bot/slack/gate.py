@@ -16,6 +16,7 @@ from bot.slack.workers import Workers
 from bot.store.errors import StoreError
 
 log = logging.getLogger(__name__)
+SOON = 0.2  # seconds that an acknowledgement may wait for storing, of the half that a person notices
 AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
 LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
 NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
@@ -51,7 +52,8 @@ class Gate:
             return 200, says
         if came.kind in AT_ONCE:
             if who is not None:
-                self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
+                greeting = self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
+                await asyncio.wait({greeting}, timeout=SOON)  # Slack sends none of these again: where storing is quick, it comes first
             return 200, says
         return await self._stored(surface, came, who, says, said)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack.workers import LEASE
+from bot.store.store import open_store
 from tests.slack.material import CRASH
 from tests.slack.world import World, words
 
@@ -40,6 +41,41 @@ async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
             started.send_signal(signal.SIGKILL)
         await started.wait()
         started._transport.close()  # type: ignore[attr-defined]
+
+
+async def killed(bot: asyncio.subprocess.Process) -> None:
+    bot.send_signal(signal.SIGKILL)
+    await bot.wait()
+
+
+async def test_an_outcome_clicked_before_the_end_is_recorded_once(world: World) -> None:
+    async with process(world) as bot:
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.until(lambda: [r for r in world.slack.reactions if not r[3]])
+        world.slack.fault("chat.update", "slow", value=30.0)
+        await world.ann.click(world.channel, answer, "same")
+        await world.until(lambda: world.slack.called("chat.update"))  # kept by now, and not shown yet
+        await killed(bot)
+    async with process(world):
+        await world.answer(world.channel, ts, lambda said: "Marked: same error" in said)
+    store = await open_store(world.url)
+    kept = await store.load(world.team.id, "D-0001")
+    await store.close()
+    assert kept is not None
+    assert [trial.result for trial in kept.trials] == ["same", None]
+    assert [c.text for c in kept.contributions if c.kind == "outcome"] == ["same"]
+
+
+async def test_a_command_is_answered_though_the_process_ended_as_soon_as_it_was_acknowledged(world: World) -> None:
+    async with process(world) as bot:
+        ack = await world.ann.slash(world.channel, "help")
+        await killed(bot)
+        assert ack.status == 200
+        assert ack.seconds < 0.5
+    async with process(world):
+        shown = lambda: [one for one in world.ann.sees(world.channel) if "Paste or upload" in words(one)]  # noqa: E731
+        await world.until(shown)
 
 
 MOMENTS = {
