@@ -379,3 +379,19 @@ async def test_a_channel_that_slack_holds_back_holds_up_no_other(world: World) -
         await world.answer(other, ts)
         assert time.monotonic() - begun < 2.5
         await world.until(lambda: len(world.answers(world.channel)) == workers.WORKERS + 2, 30)
+
+
+async def test_a_worker_outlives_what_nobody_foresaw(http_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = http_world
+    async with world.bot():
+        claim, failures = world.store.claim, [RuntimeError("unforeseen")] * (workers.WORKERS + 1)
+
+        async def broken(*given: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return await claim(*given)
+
+        monkeypatch.setattr(world.store, "claim", broken)
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        assert failures == []
