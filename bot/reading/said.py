@@ -131,7 +131,7 @@ class Speech:
     def _bound(self, one: Sentence) -> Said | None:
         """The moment that a complaint of the sentence belongs to."""
         complaints = [] if one.has("question") else one.all_of(*COMPLAINTS)
-        if not complaints or (one.names("prose.other-fault") and not one.has("shortage")):
+        if not complaints or (one.names("prose.other-fault", "prose.pressure") and not one.has("shortage")):
             return None
         rated: list[tuple[int, int, Said]] = []
         for moment, relation in one.relations.items():
