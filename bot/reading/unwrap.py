@@ -18,8 +18,8 @@ _GROUP_KEYS = ("container_name", "pod_name", "containerName", "podName", "pod", 
 _LEVEL_KEYS = ("levelname", "level", "severity", "status")
 _ONE_LINE = re.compile(r'^\s*"(?:textPayload|message|log|msg|line|body|MESSAGE)"\s*:\s*"((?:[^"\\]|\\.)*)"?\s*,?\s*\}?,?\s*$')
 _HEADER = re.compile(r'"?[\w@. /-]{1,40}"?(?:,"?[\w@. /-]{1,40}"?)*$')
-_TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"\s*(:?)|([{}\[\]:])|([^\s"{}\[\]:,]+)', re.DOTALL)
-"""A text and the colon behind it, which makes it a key; a bracket, or a colon apart; a figure or a word."""
+_TOKEN = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*(:?)|"(.+?)\\?$|([{}\[\]:])|([^\s"{}\[\]:,]+)', re.DOTALL)
+"""A text, and the colon that makes it a key; one without an end; a bracket, or a colon apart; a figure or a word."""
 _LENIENT = json.JSONDecoder(strict=False)
 _COLUMNS = {"message", "content", "line", "log", "textpayload", "body", "msg", "jsonpayload.message", "_source.message", "@message"}
 
@@ -200,12 +200,17 @@ def _tree(lines: Sequence[tuple[int, str]]) -> tuple[list[Shipped], int]:
 
 
 def _tokens(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str, str, str]]:
-    """(line, text, its colon, bracket or colon apart, word) of each; a text that is cut off where the export is, as far as it goes."""
+    """(line, text, its colon, bracket or colon apart, word) of each.
+
+    A text that ends nowhere was cut off with the export; elsewhere its quotation mark is one too many.
+    """
     last = next((number for number, text in reversed(lines) if text.strip()), 0)
-    for number, text in lines:
-        cut = number == last and (text.count('"') - text.count('\\"')) % 2
-        for string, colon, mark, word in _TOKEN.findall(text.rstrip("\\") + '"' if cut else text):
-            yield number, string, colon, mark, word
+    for number, given in lines:
+        for text, colon, endless, mark, word in _TOKEN.findall(given):
+            if endless and number != last:
+                yield from ((number, "", "", mark, word) for _, _, _, mark, word in _TOKEN.findall(endless.replace('"', " ")))
+            else:
+                yield number, text or endless, colon, mark, word
 
 
 def _close(done: _Open, parent: _Open) -> None:

@@ -1,6 +1,9 @@
 """Exports of log systems give back their lines, oldest first, each at its place in the export."""
 
 import json
+import time
+
+import pytest
 
 from tests.reading.material import evidence, fact, signed
 
@@ -82,6 +85,18 @@ def test_the_text_that_an_export_was_cut_off_in_is_read_as_far_as_it_goes() -> N
     export = json.dumps([{"textPayload": line, "timestamp": str(n)} for n, line in enumerate(LINES)])
     assert texts(export[: export.rindex(TEXTS[-1]) + len(TEXTS[-1]) - 4]) == [*TEXTS[:-1], TEXTS[-1][:-4]]
     assert texts('[{"timestamp": "1", "line": "File \\"a.py\\') == ['File "a.py']
+
+
+@pytest.mark.parametrize("export", ['[{"line":"' + '\\"' * 40_000, '[\n{"line":\n"' + '\\"' * 40_000 + "\nx"])
+def test_quotation_marks_without_an_end_are_passed_at_once(export: str) -> None:
+    begun = time.process_time()
+    texts(export)
+    assert time.process_time() - begun < 2
+
+
+def test_a_quotation_mark_too_many_leaves_the_records_after_it() -> None:
+    export = json.dumps([{"labels": {"pod": "p"}, "timestamp": "1", "line": line} for line in LINES], indent=1)
+    assert texts(export.replace('"labels"', 'labels"', 1)) == TEXTS
 
 
 def test_the_cell_that_a_table_was_cut_off_in_is_read_as_far_as_it_goes() -> None:
