@@ -57,13 +57,19 @@ def load_rulebook(folder: Path | None = None) -> Rulebook:
     return Rulebook(tables=tables, homes=homes, digest="sha256:" + digest.hexdigest())
 
 
+@cache
+def _shapes() -> dict[str, Any]:
+    """The shape of a row of each table."""
+    return {field.name: field.type.__args__[0] for field in msgspec.structs.fields(files.Book)}
+
+
 def _read_file(name: str, data: bytes, tables: dict[str, list[Any]], homes: dict[str, str], problems: list[str]) -> None:
     try:
         raw = rtoml.loads(data.decode())
     except ValueError as error:
         problems.append(f"{name}: not TOML: {error}")
         return
-    shapes = {field.name: field.type.__args__[0] for field in msgspec.structs.fields(files.Book)}
+    shapes = _shapes()
     for table, rows in raw.items():
         if table not in shapes or not isinstance(rows, list):
             problems.append(f"{name}: [[{table}]] is no table of a rule file; known: {', '.join(sorted(shapes))}")
