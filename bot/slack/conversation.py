@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from slack_sdk.errors import SlackApiError
@@ -90,9 +90,10 @@ async def diagnose(
         try:
             reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None, talk=False)
         except NoEvidence:
-            return Answer("nowhere")
+            await _tell(room, job, place, gathered)
+            return Answer("word" if gathered.refusals else "nowhere")
         except Unusable as unusable:
-            await room.outbox.whisper(job.who, place, body["user"], str(unusable), about=job.arrival.key)
+            await _tell(room, job, place, replace(gathered, refusals=(*gathered.refusals, str(unusable))))
             return Answer("word")
         document: Mapping[str, Any] = reply.document
         if reply.warning and document.get("id") is None and job.attempt < PATIENT:

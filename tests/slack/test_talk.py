@@ -8,7 +8,7 @@ from bot.rulebook.load import load_rulebook
 from bot.usecases.desk import Desk
 from bot.usecases.explain import explain
 from bot.usecases.judging import Judges
-from tests.slack.material import CRASH
+from tests.slack.material import CRASH, SECRETS
 from tests.slack.world import World, asks, words
 
 TALK = ("hello", "thanks!", "hello, which version are you?", "We are planning the team event next week. " * 10, "the gpu has 80 GB")
@@ -127,4 +127,29 @@ async def test_the_shortcut_on_talk_says_that_there_is_nothing_to_read(world: Wo
         await world.quiet()
         assert world.answers(world.channel) == []
         assert (await world.store.state())["incidents"] == 0
+    judges.close()
+
+
+async def test_a_secret_in_talk_is_told_though_nothing_is_kept(world: World) -> None:
+    judges = Judges()
+    async with world.bot(**real(world, judges)):
+        ts = await world.ann.mention(world.channel, f"hello {SECRETS.split()[0]}")
+        assert "Paste the log here" in words(await world.answer(world.channel, ts))
+        await world.until(lambda: "1 secret hidden" in str(world.ann.sees(world.channel)))
+        await world.quiet()
+        assert (await world.store.state())["incidents"] == 0
+    judges.close()
+
+
+async def test_talk_in_the_form_is_told_what_can_be_sent_and_the_log_may_follow(world: World) -> None:
+    judges = Judges()
+    async with world.bot(**real(world, judges)):
+        await world.ann.global_shortcut()
+        view = await world.until(lambda: world.slack.views and world.ann.view())
+        await world.ann.submit(view, {"text": "it crashed", "channel": world.channel.id})
+        root = (await world.until(lambda: world.answers(world.channel)))[0]["ts"]
+        await world.answer(world.channel, root, lambda said: "Paste the log here" in said)
+        await world.quiet()
+        await world.bob.say(world.channel, CRASH, thread=root)
+        await world.answer(world.channel, root, lambda said: "CUDA graph capture" in said)
     judges.close()

@@ -9,12 +9,12 @@ from slack_sdk.errors import SlackApiError
 from bot.domain.incident import Contribution
 from bot.slack.allowance import used_up
 from bot.slack.conversation import diagnose
+from bot.slack.hint import hint
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import line, person, rich
 from bot.slack.render.forms import LOG, SIZING, notice_view, sizing_view, words_of_form
-from bot.slack.render.notices import HINT
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
@@ -66,8 +66,8 @@ async def _log(room: Room, job: Job) -> None:
     user = body["user"]
     try:
         channel = body["values"].get("channel") or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"]
-        if said := await used_up(room, job, Place(channel, None)):
-            await _close(room, job, notice_view(said))
+        if no_more := await used_up(room, job, Place(channel, None)):
+            await _close(room, job, notice_view(no_more))
             return
         gathered = await _gathered(room, job)
         if not gathered.contributions:
@@ -81,10 +81,10 @@ async def _log(room: Room, job: Job) -> None:
             notice_view(f"I may not write there ({refused.response.get('error')}): invite me to the channel, or send me a direct message."),
         )
         return
-    there = replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread})
-    answer = await diagnose(room, Job(job.who, there, job.attempt), place, gathered)
-    if answer.where == "nowhere":
-        await room.outbox.post(job.who, place, f"hint:{place.thread}", [], HINT)
+    there = replace(job.arrival, channel=place.channel, body={**body, "channel": place.channel, "ts": place.thread, "text": ""})
+    said = Job(job.who, there, job.attempt)
+    if (await diagnose(room, said, place, gathered)).where == "nowhere":
+        await hint(room, said)
     await _close(room, job, notice_view("Answered in the thread of the message that I posted for you."), told=True)
 
 
