@@ -4,26 +4,19 @@ A sentence has complaints (it ran out, it crashed, it was killed) and moments (l
 said best and standing nearest to the complaint, is what the sentence says. The words stand in rules/words.toml.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bot.reading.sentences import COMPLAINTS, Sentence, apart, bounds, spoken_of
+from bot.reading.idioms import SURE, says_by_itself
+from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart, bounds, spoken_of
 from bot.reading.words import Mention, Plain, words_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Moment
 
-CLAUSE = 60
-"""Letters within which a bare moment and a complaint belong together."""
-SIDE_BY_SIDE = 14
-"""Letters within which two words are one thought: `resume error`, `VRAM or RAM`."""
-_WEIGHT = {"while": 3, "at": 2, "bare": 1}
-_SURE = 4
-_FIGURE = re.compile(r"\d")
-_NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
-_NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b)")
+_RATHER = {"prose.serving": -1, "prose.launch": -1, "prose.startup-check": 1}
+"""People say serving and starting of everything; what had not begun is said of nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +25,7 @@ class Said:
 
     moment: Moment
     at: int
-    weight: int = _SURE
+    weight: int = SURE
     fails: bool = False
 
 
@@ -65,68 +58,8 @@ class Speech:
 
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
-        readings = (self._alone, self._but_eager, self._too_small, self._of_host, self._growing, self._not_free, self._bound)
-        return next((said for reading in readings if (said := reading(one)) is not None), None)
-
-    def _alone(self, one: Sentence) -> Said | None:
-        """A moment that complains by its name."""
-        found = (m for m, relation in one.relations.items() if self._moments[m.moment].alone and relation != "off")
-        return next((self._at(moment.moment, moment.start) for moment in found), None)
-
-    def _but_eager(self, one: Sentence) -> Said | None:
-        """It works without graphs."""
-        for eager, fine in one.pairs("eager", "fine", 44):
-            if not any(word.means in ("not", "but", *COMPLAINTS) for word in one.between(eager, fine)):
-                return self._at("prose.capture", eager.start)
-        return None
-
-    def _too_small(self, one: Sentence) -> Said | None:
-        """The cache cannot hold one request, or there is none."""
-        if one.has("asking") or one.names("prose.pressure"):
-            return None
-        for cache, lack in (*one.pairs("cache", "lack", 44), *one.pairs("cache", "need", 44)):
-            if lack.means == "need" and not _figure_near(one.text, lack):
-                continue
-            if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
-                return self._at("prose.sizing", lack.start)
-        if negative := next((cache for cache in one.all_of("cache") if _is_negative(one.text, cache)), None):
-            return self._at("prose.sizing", negative.start)
-        lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
-        return self._at("prose.sizing", lacks[0].start) if lacks else None
-
-    def _of_host(self, one: Sentence) -> Said | None:
-        """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
-        hosts, devices = one.all_of("host", "shm"), one.all_of("device")
-        refused = [word for word in one.all_of("failure") if one.text.startswith(("cannot allocate", "can't allocate"), word.start)]
-        complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
-        pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
-        if any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
-            return None
-        for complaint in complaints:
-            host = min(hosts, key=lambda host: apart(host, complaint), default=complaint)
-            near = apart(host, complaint) if hosts else CLAUSE + 1
-            if near <= CLAUSE and near <= min((apart(card, complaint) for card in devices if one.joined(card, complaint)), default=near):
-                return self._at("prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start)
-        return None
-
-    def _growing(self, one: Sentence) -> Said | None:
-        """Memory became more and more."""
-        memory = one.all_of("memory", "device", "host")
-        slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
-        growth = (one.all_of("growth") or slowly) if memory else []
-        elsewhere = any(m.telling and relation in _WEIGHT and not self._moments[m.moment].again for m, relation in one.relations.items())
-        return (
-            self._at("prose.host" if one.has("host") else "prose.growth", growth[0].start, _SURE - 1) if growth and not elsewhere else None
-        )
-
-    def _not_free(self, one: Sentence) -> Said | None:
-        """Less was free at the start than the fraction asks for."""
-        free = one.all_of("free") if one.has(*COMPLAINTS, "need") and not one.has("host") else []
-        starting = one.has("fraction") or one.names("prose.launch", "prose.load")
-        later = any(
-            m.telling and relation == "while" and m.moment not in ("prose.launch", "prose.load") for m, relation in one.relations.items()
-        )
-        return self._at("prose.startup-check", free[0].start) if free and starting and not later else None
+        by_itself = says_by_itself(one, self._moments)
+        return self._at(*by_itself) if by_itself is not None else self._bound(one)
 
     def _bound(self, one: Sentence) -> Said | None:
         """The moment that a complaint of the sentence belongs to."""
@@ -137,16 +70,10 @@ class Speech:
         for moment, relation in one.relations.items():
             nearest = min(complaints, key=lambda complaint: apart(complaint, moment))
             meant, relation = self._meant(moment, one)
-            if relation in _WEIGHT and self._belongs(moment, relation, nearest, one):
-                telling = moment.telling or meant != moment.moment
-                weight = _WEIGHT[relation] + 2 * telling - (meant in ("prose.serving", "prose.launch")) + (meant == "prose.startup-check")
-                rated.append(
-                    (
-                        weight,
-                        -apart(nearest, moment),
-                        Said(self._moments[meant], moment.start, weight, nearest.means not in ("error", "killed")),
-                    )
-                )
+            if relation in WEIGHT and self._belongs(moment, relation, nearest, one):
+                weight = WEIGHT[relation] + 2 * (moment.telling or meant != moment.moment) + _RATHER.get(meant, 0)
+                said = Said(self._moments[meant], moment.start, weight, nearest.means not in ("error", "killed"))
+                rated.append((weight, -apart(nearest, moment), said))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
     def _belongs(self, moment: Mention, relation: str, complaint: Mention, one: Sentence) -> bool:
@@ -173,9 +100,8 @@ class Speech:
 
         Where nobody complains, a log may: then what only a server that runs is asked.
         """
-        loud = [n for n, one in enumerate(every) if one.has("shortage", "killed")] or [
-            n for n, one in enumerate(every) if one.has(*COMPLAINTS)
-        ]
+        loud = [n for n, one in enumerate(every) if one.has("shortage", "killed")]
+        loud = loud or [n for n, one in enumerate(every) if one.has(*COMPLAINTS)]
         over = {m.moment for one in every for m, relation in one.relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
         for place, one in enumerate(every):
@@ -184,9 +110,9 @@ class Speech:
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)
-                if relation not in _WEIGHT or meant == "prose.launch" or (meant in over if loud else meant != "prose.serving"):
+                if relation not in WEIGHT or meant == "prose.launch" or (meant in over if loud else meant != "prose.serving"):
                     continue
-                rated.append((-near, _WEIGHT[relation] - (meant == "prose.serving"), self._at(meant, moment.start)))
+                rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), self._at(meant, moment.start)))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
     def _shortage(self, every: Sequence[Sentence]) -> Said | None:
@@ -206,7 +132,7 @@ class Speech:
             if failed or moment.moment != "prose.other-fault":
                 yield self._at(moment.moment, moment.start, 0)
 
-    def _at(self, moment: str, at: int, weight: int = _SURE) -> Said:
+    def _at(self, moment: str, at: int, weight: int = SURE) -> Said:
         return Said(self._moments[moment], at, weight)
 
 
@@ -219,17 +145,6 @@ def _with_cache(one: Sentence) -> list[Mention]:
             rest = [word for word in one.words if word not in (made, cache)]
             return sorted([*rest, Mention(first.start, last.end, "moment", "prose.allocation", True)])
     return list(one.words)
-
-
-def _is_negative(text: str, cache: Mention) -> bool:
-    """Does less than nothing remain for it?"""
-    return _NEGATIVE.search(text, max(0, cache.start - 30), cache.end + 30) is not None
-
-
-def _figure_near(text: str, need: Mention) -> bool:
-    """A figure that is needed; one that is left only where it is nothing or less."""
-    around = text[max(0, need.start - 30) : need.end + 30]
-    return (_NOTHING if text.startswith(("left", "leaves", "remains"), need.start) else _FIGURE).search(around) is not None
 
 
 @lru_cache(maxsize=4)

@@ -9,6 +9,12 @@ from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 COMPLAINTS = ("shortage", "failure", "killed", "lack", "error")
+WEIGHT = {"while": 3, "at": 2, "bare": 1}
+"""The relations of a moment that was going on, by how surely they say so."""
+CLAUSE = 60
+"""Letters within which a bare moment and a complaint belong together."""
+SIDE_BY_SIDE = 14
+"""Letters within which two words are one thought: `resume error`, `VRAM or RAM`."""
 JOINS = 28
 """Letters between a joining word and the moment that it joins."""
 DENIES = 32

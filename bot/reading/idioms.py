@@ -1,0 +1,89 @@
+"""Sentences that say what failed by what they are about: a cache that holds nothing, a machine's RAM, a share that is not free."""
+
+import re
+from collections.abc import Mapping
+
+from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.words import Mention
+from bot.rulebook.files import Moment
+
+SURE = 4
+Named = tuple[str, int, int]
+"""A moment's id, where the sentence says so, and how surely."""
+_NEARBY = 44
+_FIGURE = re.compile(r"\d")
+_NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
+_NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b)")
+
+
+def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
+    """The first of these readings that the sentence allows."""
+    alone = (m for m, relation in one.relations.items() if moments[m.moment].alone and relation != "off")
+    if (moment := next(alone, None)) is not None:
+        return moment.moment, moment.start, SURE
+    found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one)))
+    if (said := next(((name, word) for name, word in found if word is not None), None)) is not None:
+        return said[0], said[1].start, SURE
+    if (complaint := _of_host(one)) is not None:
+        return complaint
+    if (growth := _growing(one, moments)) is not None:
+        return "prose.host" if one.has("host") else "prose.growth", growth.start, SURE - 1
+    return None if (free := _not_free(one)) is None else ("prose.startup-check", free.start, SURE)
+
+
+def _but_eager(one: Sentence) -> Mention | None:
+    """It works without graphs."""
+    pairs = one.pairs("eager", "fine", _NEARBY)
+    return next((eager for eager, fine in pairs if not any(w.means in ("not", "but", *COMPLAINTS) for w in one.between(eager, fine))), None)
+
+
+def _too_small(one: Sentence) -> Mention | None:
+    """The cache cannot hold one request, or there is none."""
+    if one.has("asking") or one.names("prose.pressure"):
+        return None
+    needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _figure_near(one.text, need)]
+    for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs):
+        if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
+            return lack
+    negative = [w for w in one.all_of("cache") if _NEGATIVE.search(one.text, max(0, w.start - 30), w.end + 30)]
+    lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
+    return next(iter([*negative, *lacks]), None)
+
+
+def _of_host(one: Sentence) -> Named | None:
+    """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
+    hosts, devices = one.all_of("host", "shm"), one.all_of("device")
+    refused = [word for word in one.all_of("failure") if one.text.startswith(("cannot allocate", "can't allocate"), word.start)]
+    complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
+    pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
+    if not hosts or any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
+        return None
+    for complaint in complaints:
+        host = min(hosts, key=lambda host: apart(host, complaint))
+        cards = (apart(card, complaint) for card in devices if one.joined(card, complaint))
+        if apart(host, complaint) <= min(cards, default=CLAUSE) and apart(host, complaint) <= CLAUSE:
+            return "prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start, SURE
+    return None
+
+
+def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
+    """Memory became more and more, and no other moment than requests is named."""
+    memory = one.all_of("memory", "device", "host")
+    slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
+    elsewhere = any(m.telling and relation in WEIGHT and not moments[m.moment].again for m, relation in one.relations.items())
+    return next(iter(one.all_of("growth") or slowly), None) if memory and not elsewhere else None
+
+
+def _not_free(one: Sentence) -> Mention | None:
+    """Less was free at the start than the fraction asks for."""
+    first = ("prose.launch", "prose.load")
+    later = any(m.telling and relation == "while" and m.moment not in first for m, relation in one.relations.items())
+    starting = one.has("fraction") or one.names(*first)
+    complains = one.has(*COMPLAINTS, "need") and not one.has("host")
+    return next(iter(one.all_of("free")), None) if starting and complains and not later else None
+
+
+def _figure_near(text: str, need: Mention) -> bool:
+    """A figure that is needed; one that is left only where it is nothing or less."""
+    around = text[max(0, need.start - 30) : need.end + 30]
+    return (_NOTHING if text.startswith(("left", "leaves", "remains"), need.start) else _FIGURE).search(around) is not None
