@@ -9,6 +9,7 @@ _SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
 _PRINTED = re.compile(
     r"""\W{0,9}(?:
       \[?\d{2,4}[-/]\d\d[-/]\d\d                        # a date
+      |\d{1,3}(?:\.\d{1,3}){3}\b                           # an access log
       |[a-z][\w.]*_\w+:\                                 # a function of C
       |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)|[$>]\s
       |[^"]{0,120}\b(?:level=(?i:info|warn|error|debug)|msg=")   # a structured log

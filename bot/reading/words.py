@@ -11,7 +11,9 @@ import ahocorasick_rs
 from bot.rulebook.book import Rulebook
 
 _WHOLE = re.compile(
-    r"(?<![\w-])-{1,2}(?!enforce[-_]eager)[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\bhttps?://\S+|\btest_\w+|\b(?!enforce_eager|eager_mode)\w+(?==)"
+    r"""(?<![\w-])-{1,2}(?!enforce[-_]eager)[A-Za-z][\w-]*
+    |\b(?=\w+(?:[_=]|://))(?:[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))""",
+    re.VERBOSE,
 )
 """A flag, an environment variable, an address: no words of a sentence."""
 _WITHIN = re.compile(r"(?<=\w)[-_](?=\w)")
