@@ -15,6 +15,8 @@ from bot.reading.words import Mention, Plain, words_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Moment
 
+LONGEST = 60
+"""Words of the rulebook that are read of one sentence: nobody says more, and each is held against the others."""
 _RATHER = {"prose.serving": -1, "prose.launch": -1, "prose.startup-check": 1}
 """People say serving and starting of everything; what had not begun is said of nothing else."""
 
@@ -43,7 +45,7 @@ class Speech:
         mentions = [one for one in self._words.mentions(given.text) if one.means != "nothing"]
         starts = [one.start for one in mentions]
         parts = ((start, mentions[bisect_left(starts, start) : bisect_left(starts, end)]) for start, end in bounds(given.text))
-        every = [self._sentence(start, words, given.text) for start, words in parts if words]
+        every = [self._sentence(start, words[:LONGEST], given.text) for start, words in parts if words]
         best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
         if best is None or best.moment.id == "prose.launch":
             best = self._together(every) or best
@@ -100,13 +102,17 @@ class Speech:
 
         Where nobody complains, a log may: then what only a server that runs is asked.
         """
-        loud = [n for n, one in enumerate(every) if one.has("shortage", "killed")]
-        loud = loud or [n for n, one in enumerate(every) if one.has(*COMPLAINTS)]
+        loud = {n for n, one in enumerate(every) if one.has("shortage", "killed")}
+        loud = loud or {n for n, one in enumerate(every) if one.has(*COMPLAINTS)}
         over = {m.moment for one in every for m, relation in one.relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
         for place, one in enumerate(every):
-            near = min((abs(place - there) for there in loud), default=0)
-            if near > 1 or one.has("question", "asking") or (loud and one.text.startswith("#", one.start)):
+            near = 0 if not loud or place in loud else 1
+            if (
+                (near and not {place - 1, place + 1} & loud)
+                or one.has("question", "asking")
+                or (loud and one.text.startswith("#", one.start))
+            ):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)

@@ -1,5 +1,7 @@
 """What people say in their own words, read from how a sentence joins a complaint and a moment."""
 
+import time
+
 import pytest
 
 from bot.reading.said import speech_of
@@ -59,3 +61,12 @@ def test_a_place_is_that_of_the_text_as_given() -> None:
     text = "**Bug**: it   goes *OOM* while `capture_model` runs"
     [oom, capture] = [one for one in SPEECH.read(text) if one.moment.id in ("prose.oom", "prose.capture")]
     assert (text[oom.at :][:3], text[capture.at :][:13]) == ("OOM", "capture_model")
+
+
+@pytest.mark.parametrize(
+    "text", ["oom while loading the kv cache not enough ram gpu free util " * 1500, "oom. " * 10_000, "load " * 10_000]
+)
+def test_neither_one_long_sentence_nor_many_short_ones_take_long(text: str) -> None:
+    began = time.process_time()
+    SPEECH.read(text)
+    assert time.process_time() - began < 2.0
