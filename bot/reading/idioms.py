@@ -39,7 +39,7 @@ def _but_eager(one: Sentence) -> Mention | None:
 
 def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
-    if one.has("asking") or one.names("prose.pressure"):
+    if one.has("question") or one.names("prose.pressure"):
         return None
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _figure_near(one.text, need)]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs):

@@ -108,11 +108,7 @@ class Speech:
         rated: list[tuple[int, int, Said]] = []
         for place, one in enumerate(every):
             near = 0 if not loud or place in loud else 1
-            if (
-                (near and not {place - 1, place + 1} & loud)
-                or one.has("question", "asking")
-                or (loud and one.text.startswith("#", one.start))
-            ):
+            if (near and not {place - 1, place + 1} & loud) or one.has("question") or (loud and one.text.startswith("#", one.start)):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)

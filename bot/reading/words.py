@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import ahocorasick_rs
 
-from bot.rulebook.book import Rulebook
+from bot.rulebook.book import Rulebook, written
 
 _WHOLE = re.compile(
     r"""(?<![\w-])-{1,2}(?!enforce[-_]eager)[A-Za-z][\w-]*
@@ -16,7 +16,6 @@ _WHOLE = re.compile(
     re.VERBOSE,
 )
 """A flag, an environment variable, an address: no words of a sentence."""
-_WITHIN = re.compile(r"(?<=\w)[-_](?=\w)")
 _NOISE = re.compile(r"[*`]+|(?<=[^\S\n])[^\S\n]+")
 _LETTER = re.compile(r"[a-z0-9à-ÿ]")
 LETTERS = _LETTER.pattern + "*"
@@ -55,7 +54,7 @@ class Plain:
             at = noise.end()
             self._ends.append(sum(map(len, parts[-1:])) + (self._ends[-1] if self._ends else 0))
             self._left_out.append(self._left_out[-1] + at - noise.start())
-        self.text = _WITHIN.sub(" ", "".join([*parts, small[at:]]))
+        self.text = written("".join([*parts, small[at:]]))
 
     def place(self, at: int) -> int:
         """Where in the text as given a place of this one stands."""
@@ -68,11 +67,11 @@ class Words:
     def __init__(self, book: Rulebook) -> None:
         begins: dict[str, list[_Word]] = {}
         for word in book.words:
-            for said in map(_written, word.says):
+            for said in map(written, word.says):
                 begins.setdefault(_beginning(said), []).append(_Word(said, word.means, "", False))
         for moment in book.moments:
             for telling, several in ((True, moment.telling), (False, moment.says)):
-                for said in map(_written, several):
+                for said in map(written, several):
                     begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling))
         self._words = list(begins.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(begins))
@@ -93,11 +92,6 @@ class Words:
             for word in self._words[place]:
                 if (match := _pattern(word.said).match(text, start)) is not None:
                     yield Mention(start, match.end(), word.means, word.moment, word.telling)
-
-
-def _written(said: str) -> str:
-    """A word of the file as a plain text has it."""
-    return _WITHIN.sub(" ", said.lower())
 
 
 def _beginning(said: str) -> str:

@@ -1,15 +1,23 @@
 """The Rulebook: every rule, looked up the way that reading and diagnosis ask for it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from bot.rulebook import files
 
+_WITHIN = re.compile(r"(?<=\w)[-_](?=\w)")
+
 
 def texts(value: files.Texts) -> list[str]:
     """One text or several, as a list without empty ones."""
     return [value] if isinstance(value, str) and value else [v for v in value if v] if isinstance(value, list) else []
+
+
+def written(said: str) -> str:
+    """A word or text in small letters, a hyphen or underscore within a word as a space."""
+    return _WITHIN.sub(" ", said.lower())
 
 
 class Rulebook:

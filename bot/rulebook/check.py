@@ -10,7 +10,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from bot.rulebook import files
-from bot.rulebook.book import Rulebook, texts
+from bot.rulebook.book import Rulebook, texts, written
 from bot.rulebook.fields import KINDS, parse
 from bot.rulebook.patterns import compiled
 
@@ -41,7 +41,7 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _fields, _anchors, _without_example, _versions, _references, _kinds, _secrets, _accounting, _releases,
+        _fields, _anchors, _without_example, _versions, _references, _kinds, _words, _secrets, _accounting, _releases,
     )  # fmt: skip
     found = chain(_patterns(book, wanted), *(check(book) for check in checks))
     return [problem for problem in found if wanted(problem.file, problem.rule.partition("]] ")[2])]
@@ -233,6 +233,17 @@ def _kinds(book: Rulebook) -> Iterator[Problem]:
         for kind in dict.fromkeys(kind for c in conditions for kind in texts(c.kind)):
             if kind not in known:
                 yield _problem(book, table, rule_id, f"names the kind {kind!r}, which no fact has and nothing derives")
+
+
+def _words(book: Rulebook) -> Iterator[Problem]:
+    """What people say stands once: of two places only the first would ever be heard."""
+    words = (("word", str(word.means), said) for word in book.words for said in word.says)
+    moments = (("moment", moment.id, said) for moment in book.moments for said in (*moment.telling, *moment.says))
+    first: dict[str, str] = {}
+    for table, owner, said in chain(words, moments):
+        if written(said) in first:
+            yield _problem(book, table, owner, f"{said!r} stands under {first[written(said)]} already")
+        first.setdefault(written(said), owner)
 
 
 def _secrets(book: Rulebook) -> Iterator[Problem]:

@@ -320,7 +320,7 @@ class Naming(Shape, frozen=True):
 Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
     "make", "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "before", "but", "then", "thereafter",
-    "fine", "not", "wish", "question", "asking", "eager", "nothing",
+    "fine", "not", "wish", "question", "eager", "nothing",
 ]  # fmt: skip
 
 

@@ -82,6 +82,16 @@ of = "model"
 pattern = "(?i)tiny"
 example = "Qwen3-0.6B"
 
+[[word]]
+means = "lack"
+says = ["too-small"]
+
+[[moment]]
+id = "a.moment"
+title = "x"
+kinds = []
+says = ["Too small"]
+
 [[charge]]
 term = "weights"
 vllm = ">=0.9"
@@ -133,6 +143,8 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "a.secret: a counterexample names 'a.gone', which no file has",
         "serving: names the fact 'a.nowhere', which no file has",
         "a.question: names the kind 'tried-gone', which no fact has and nothing derives",
+        "a.moment: 'Too small' stands under lack already",
+        "a.moment: no example",
         "(?i)tiny: does not match its example 'Qwen3-0.6B'",
         "weights: no row for v1 in 0.8.0",
         "a.tiring.weights_bytes: that fact has no such field",
