@@ -78,9 +78,16 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     candidates = [f for f in candidates if not any(0 <= order - f.order <= RETRIED_WITHIN for order in over)]
     if not candidates:
         return None
+    candidates = [f for f in candidates if not any(_goes_on(g, f) for g in candidates)]
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
     return min(candidates, key=lambda f: (_standing(f, quoted, figured), f.source, f.order))
+
+
+def _goes_on(above: Fact, fact: Fact) -> bool:
+    """Is the fact the second line of a message that was read with the line above it?"""
+    same = above.id == fact.id and above.source == fact.source and above.line == fact.line - 1 and above.speaker == fact.speaker
+    return same and bool(fact.fields) and fact.fields.items() <= above.fields.items() and not _EXCEPTION_LIKE.match(fact.text)
 
 
 def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, int]]) -> int:

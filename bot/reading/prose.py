@@ -13,7 +13,7 @@ _PRINTED = re.compile(
       |[a-z][\w.]*_\w+:\                                 # a function of C
       |(?:ERROR|INFO|WARN(?:ING)?|DEBUG)\b|\[(?:TensorRT-LLM|TRT|TM)|[$>]\s
       |[^"]{0,120}\b(?:level=(?i:info|warn|error|debug)|msg=")   # a structured log
-      |(?:[^|]{0,60}\|){2,}[^|]{0,60}$|\|.*\bUNAVAILABLE\b|[^|]*\d%\|   # a table, a progress bar
+      |(?!.*(?:\bOOM|out\ of\ memory))(?:[^|]{0,60}\|){2,}[^|]{0,60}$|\|.*\bUNAVAILABLE\b|[^|]*\d%\|   # a table, a progress bar
       |(?:Loading|Starting|Using|Downloading)\b.*(?:\.\.\.|…)$
       |(?=[ -~]*$)(?:sudo\ )?(?:python3?|vllm|docker|CUDA_VISIBLE_DEVICES=\S+|torchrun|lmdeploy|trtllm\S*)\ (?:\S+\ )?
        \S*(?:\.py|serve|run|-m)\b                         # a command

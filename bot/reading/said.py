@@ -142,7 +142,7 @@ def _with_cache(one: Sentence) -> list[Mention]:
     """The words of a sentence, with the making of a cache as a moment of its own."""
     parting = (*COMPLAINTS, "moment", "but", "before", "after", "while")
     for made, cache in one.pairs("make", "cache", 36):
-        if not any(word.means in parting for word in one.between(made, cache)):
+        if one.joined(made, cache) and not any(word.means in parting for word in one.between(made, cache)):
             first, last = sorted((made, cache))
             rest = [word for word in one.words if word not in (made, cache)]
             return sorted([*rest, Mention(first.start, last.end, "moment", "prose.allocation", True)])
