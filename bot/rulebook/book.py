@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from bot.rulebook import files
@@ -51,12 +50,3 @@ class Rulebook:
         self.moments: Sequence[files.Moment] = tables["moment"]
         self.homes = homes
         self.digest = digest
-
-    @cached_property
-    def facts_by_anchor(self) -> Mapping[str, list[files.FactRule]]:
-        """Anchor text (lower case) -> the facts that it may lead to."""
-        table: dict[str, list[files.FactRule]] = {}
-        for fact in self.facts:
-            for anchor in texts(fact.anchor):
-                table.setdefault(anchor.lower(), []).append(fact)
-        return table

@@ -111,7 +111,7 @@ class Mark(Shape, frozen=True):
 
 
 class PhaseRule(Shape, frozen=True):
-    """A message or a constellation that names a phase. `of`: whose facts count."""
+    """A message or a constellation that names a phase."""
 
     id: str
     phase: str
@@ -120,7 +120,6 @@ class PhaseRule(Shape, frozen=True):
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []
-    of: Literal["failing", "anyone"] = "anyone"
 
 
 class RuledOut(Shape, frozen=True):
