@@ -20,8 +20,6 @@ from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled, groups, search
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
-
-
 LATELY = 20
 """Facts among which the same message may stand already."""
 _NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
@@ -32,29 +30,12 @@ _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], list[Frame]]:
     """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
     facts: list[Fact] = []
-    frames: list[Frame] = []
-    below_frame: dict[str, int] = {}
+    tracebacks = _Tracebacks(lines)
     reader = _Reader(finder_of(book), lines)
     recurring = _Recurring()
     spoken: list[int] = []
     for order, line in enumerate(lines):
-        text = line.text
-        if not text:
-            continue
-        frame = frame_of(line, _following(lines, order, MOST_JOINED), order) if ".py" in text or 'File "' in text else None
-        key = line.speaker.key
-        if frame is not None:
-            frames.append(frame)
-            below_frame[key] = order
-            continue
-        echoed = key in below_frame and (is_echo(line) if _follows(lines, below_frame[key], order) else False)
-        if echoed:
-            if frames and not is_carets(text) and frames[-1].speaker.key == key and not frames[-1].echo:
-                frames[-1] = replace(frames[-1], echo=text.strip())
-            if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
-                continue
-        below_frame.pop(key, None)
-        if recurring.counts(order, line) or (text.lstrip().startswith("raise ") and not _RAISED.search(text)):
+        if not line.text or tracebacks.takes(order) or recurring.counts(order, line) or _only_raises(line.text):
             continue
         if is_talk(line):
             spoken.append(order)
@@ -67,7 +48,39 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
             recurring.learn(line, found)
     facts += recurring.last(reader)
     said = list(_said(book, lines, spoken))
-    return (sorted([*facts, *said], key=lambda fact: fact.order) if said else facts), frames
+    return (sorted([*facts, *said], key=lambda fact: fact.order) if said else facts), tracebacks.frames
+
+
+def _only_raises(text: str) -> bool:
+    """A statement of source code that says nothing of what it raised."""
+    return text.lstrip().startswith("raise ") and not _RAISED.search(text)
+
+
+class _Tracebacks:
+    """The frames so far, each with the source that the lines below it show."""
+
+    def __init__(self, lines: Sequence[LogLine]) -> None:
+        self.frames: list[Frame] = []
+        self._lines = lines
+        self._latest: dict[str, int] = {}
+        """Where the frame stands that a speaker's next lines may show the source of."""
+
+    def takes(self, order: int) -> bool:
+        """Is the line at this place a frame, or nothing but the source of one?"""
+        line = self._lines[order]
+        text, key = line.text, line.speaker.key
+        frame = frame_of(line, _following(self._lines, order, MOST_JOINED), order) if ".py" in text or 'File "' in text else None
+        if frame is not None:
+            self.frames.append(frame)
+            self._latest[key] = order
+            return True
+        if key in self._latest and _follows(self._lines, self._latest[key], order) and is_echo(line):
+            if not is_carets(text) and self.frames[-1].speaker.key == key and not self.frames[-1].echo:
+                self.frames[-1] = replace(self.frames[-1], echo=text.strip())
+            if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
+                return True
+        self._latest.pop(key, None)
+        return False
 
 
 def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
