@@ -67,9 +67,8 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
 
 def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact], shared: Sequence[Fact], rows: int) -> ReportedBudget:
     figures = _figures_of(facts)
-    failed = (
-        scene.error_fact if speaker.role == "unknown" else None
-    )  # among lines that nobody signs, the error's figures are the failing rank's
+    # among lines that nobody signs, the error's figures are the failing rank's
+    failed = scene.error_fact if speaker.role == "unknown" else None
     for name, figure in _figures_of(shared).items():
         figures[name] = figure if failed is not None and figure.fact == failed.id else figures.get(name, figure)
     _complete(scene, figures)

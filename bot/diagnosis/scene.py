@@ -62,9 +62,9 @@ class Scene:
         """Is there a fact of that kind?"""
         return kind in self._named
 
-    def first(self, *ids: str) -> Fact | None:
-        """The first fact with one of these ids."""
-        return next(iter(self.named(*ids)), None)
+    def first(self, *names: str) -> Fact | None:
+        """The first fact with one of these ids or kinds."""
+        return next(iter(self.named(*names)), None)
 
 
 def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterator[Fact | Frame]:

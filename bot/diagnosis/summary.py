@@ -8,7 +8,7 @@ from typing import Any
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Phase
 from bot.domain.evidence import Evidence
-from bot.domain.rank import Rank
+from bot.domain.rank import Rank, named
 from bot.domain.size import gib
 from bot.rulebook.model_names import load_model_names
 
@@ -45,7 +45,7 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
         return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
     if scene.has("profiling_assert") and phase == "profiling":
         return "Stopped in the profiling run by an assertion: free memory changed while it was measured. That is no shortage."
-    where = _where(rank)
+    where = f" on {who}" if rank is not None and (who := named(rank.number, rank.label)) else ""
     figures = scene.error.figures if scene.error is not None else {}
     tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
     size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""
@@ -54,14 +54,6 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     sure = "" if verdict == "certain" else "Probably: "
     sentence = f"{lead}{PHASE_WORDS[phase]}{size}."
     return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
-
-
-def _where(rank: Rank | None) -> str:
-    """on rank 3 (Worker_TP3); a label that only repeats the number is left out."""
-    if rank is None or rank.number is None:
-        return ""
-    plain = rank.label in ("", f"rank {rank.number}", f"GPU {rank.number}")
-    return f" on rank {rank.number}" + ("" if plain else f" ({rank.label})")
 
 
 _AMOUNT = re.compile(r"(?i)how (?:much|many|large|big)|\bneed|多少|minimum|which (?:gpu|card)|enough")

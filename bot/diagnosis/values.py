@@ -129,7 +129,7 @@ def fitting_state_blocks(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half the sequences (256 where nothing says how many), or so few that the sampler's buffer fits into what was free."""
-    sampler = next((f for f in scene.facts if f.id == "derived.sampler-size"), None)
+    sampler = scene.first("derived.sampler-size")
     dummy = next((f.fields["dummy_requests"] for f in scene.facts if "dummy_requests" in f.fields), None)
     rows = int(
         scene.evidence.deployment.number("max_num_seqs")

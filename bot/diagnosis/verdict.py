@@ -46,10 +46,14 @@ def _memory_evidence(scene: Scene) -> bool:
 def _device_failure(scene: Scene) -> bool:
     """Did an allocation or a check really fail, and not for want of a sane allocator?"""
     fact = scene.error_fact
-    broken_state = scene.has("free-far-above-tried") and scene.has("allocator-state")
     if scene.has("shm"):
         return True  # a full /dev/shm is memory, though the system calls it a device
-    return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and not broken_state
+    return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and _broken_state(scene) is None
+
+
+def _broken_state(scene: Scene) -> Fact | None:
+    """What says that the allocator itself was broken, where far more was free than it asked for."""
+    return scene.first("allocator-state") if scene.has("free-far-above-tried") else None
 
 
 def _failed_below(scene: Scene, finding: PhaseFinding) -> bool:
@@ -67,15 +71,14 @@ def _broken(scene: Scene) -> bool:
 
 def _other_cause(scene: Scene) -> PhaseFinding | None:
     """A fact that names a cause other than memory."""
-    if scene.has("free-far-above-tried") and scene.has("allocator-state"):
-        state = next(f for f in scene.facts if "allocator-state" in f.kinds)
+    if (state := _broken_state(scene)) is not None:
         return _finding("not-oom.allocator-state", state.source, state.line, state.text, "strong")
-    fact = next((f for f in scene.facts if "not-oom" in f.kinds), None)
-    retried = next((f for f in scene.facts if "recovers" in f.kinds), None)
+    fact = scene.first("not-oom")
+    retried = scene.first("recovers")
     if fact is None and retried is not None and scene.error is None and scene.has("ready"):
         return _finding("not-oom.recovered", retried.source, retried.line, retried.text, "strong")
     if fact is None and not _memory_evidence(scene):
-        raised = next((f for f in scene.facts if "other-exception" in f.kinds), None)
+        raised = scene.first("other-exception")
         return None if raised is None else _finding(raised.id, raised.source, raised.line, raised.text, "strong")
     if fact is None:
         return None
@@ -86,16 +89,16 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
 
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     """A log that came up and shows no error is no failure; nor is a question about how memory is used."""
-    asks = next((f for f in scene.facts if "asks" in f.kinds), None)
+    asks = scene.first("asks")
     broke = any(scene.has(kind) for kind in ("says-failure", "says-oom", "host-kill", "process-died"))
     silent = scene.error is None and not broke and not _broken(scene)
     if asks is not None and silent:
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
-    ready = next((f for f in scene.facts if "ready" in f.kinds), None)
+    ready = scene.first("ready")
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper") and not _traceback_begins(scene)
-    stop = next((f for f in scene.facts if "stop" in f.kinds), None)
+    stop = scene.first("stop")
     stopped = stop is not None and _nothing_broke_above(scene, stop)
-    said = [f for f in scene.facts if "says-failure" in f.kinds]
+    said = scene.named("says-failure")
     if scene.error is not None or any(not stopped or stop is None or (f.source, f.line) < (stop.source, stop.line) for f in said):
         return None, "open"
     if ready is not None and (quiet or stopped):

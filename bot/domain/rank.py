@@ -6,6 +6,13 @@ from typing import Literal
 RankBasis = Literal["prefix", "tag", "pid", "rank_line", "message", "gpu_index", "only_worker", "driver", "answer"]
 
 
+def named(number: int | None, label: str) -> str:
+    """`rank 7 (Worker_TP7)`; a label that only repeats the number is left out. Empty without a number."""
+    if number is None:
+        return ""
+    return f"rank {number}" + ("" if label in ("", f"rank {number}", f"GPU {number}") else f" ({label})")
+
+
 @dataclass(frozen=True, slots=True)
 class Rank:
     """One worker. `number` is the global rank, dp × (PP × TP) + pp × TP + tp; None while only the device is known.

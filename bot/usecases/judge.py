@@ -76,26 +76,22 @@ def failed_changes(precedents: Sequence[Mapping[str, Any]]) -> dict[tuple[str | 
 
 def moved_at(contributions: Sequence[Contribution]) -> int:
     """How many contributions stand before the error moved last: what comes after is another run, with another error."""
-    standing: list[tuple[str, int]] = []
+    return next((place for result, _, place in reversed(_outcomes(contributions)) if result == "moved"), 0)
+
+
+def refuted_changes(contributions: Sequence[Contribution]) -> list[Mapping[str, Any]]:
+    """The remedies that an outcome contribution says did not move the error."""
+    return [{"id": remedy} for result, remedy, _ in _outcomes(contributions) if result == REFUTED and remedy]
+
+
+def _outcomes(contributions: Sequence[Contribution]) -> list[tuple[str, str | None, int]]:
+    """(result, remedy, how many contributions stand up to it) of each outcome that stands; `undo` takes the newest one back."""
+    standing: list[tuple[str, str | None, int]] = []
     for place, contribution in enumerate(contributions, 1):
         if contribution.kind == "outcome" and contribution.text:
             result = contribution.text.partition(":")[0].strip()
             if result == "undo":
                 del standing[-1:]
             else:
-                standing.append((result, place))
-    return next((place for result, place in reversed(standing) if result == "moved"), 0)
-
-
-def refuted_changes(contributions: Sequence[Contribution]) -> list[Mapping[str, Any]]:
-    """The remedies that an outcome contribution says did not move the error; `undo` takes the newest outcome back."""
-    outcomes: list[tuple[str, str | None]] = []
-    for contribution in contributions:
-        if contribution.kind != "outcome" or not contribution.text:
-            continue
-        result = contribution.text.partition(":")[0].strip()
-        if result == "undo":
-            del outcomes[-1:]
-        else:
-            outcomes.append((result, contribution.name))
-    return [{"id": name} for result, name in outcomes if result == REFUTED and name]
+                standing.append((result, contribution.name, place))
+    return standing

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.rank import named
+
 SAID = {
     "stop-other-process": (
         "stop the other process",
@@ -132,11 +134,8 @@ KNOWN_BY = {
 
 
 def named_rank(rank: Mapping[str, Any] | None) -> str:
-    """`rank 7 (Worker_TP7)`; a label that only repeats the number is left out. Empty where no rank is known."""
-    if rank is None or rank.get("number") is None:
-        return ""
-    number, label = rank["number"], str(rank.get("label") or "")
-    return f"rank {number}" + ("" if label in ("", f"rank {number}", f"GPU {number}") else f" ({label})")
+    """The rank of a document: `rank 7 (Worker_TP7)`. Empty where none is known."""
+    return "" if rank is None else named(rank.get("number"), str(rank.get("label") or ""))
 
 
 def which_rank(document: Mapping[str, Any]) -> str:
