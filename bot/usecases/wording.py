@@ -105,7 +105,7 @@ def span(seconds: object) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return f"{seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
 
 
 def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
