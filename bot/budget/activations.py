@@ -14,7 +14,7 @@ def activation_peak(shape: ForwardShape, run: Run, figures: OverheadFigures) -> 
 
     Source of the formulas: the order of vLLM's profile run (encoder, forward, sampler; GPUModelRunner.profile_run), fitted on public logs.
     """
-    tokens, sequences = _tokens(shape, run, figures), _sequences(run, figures)
+    tokens, sequences = _tokens(run, figures), _sequences(run, figures)
     low, typical, high = (
         max(
             forward_bytes(shape, tokens[i], run.tp) * figures.forward.span[i]
@@ -49,7 +49,7 @@ def encoder_bytes(shape: ForwardShape, run: Run) -> int:
     return round(patches * shape.value_bytes * (3 * hidden + 2.5 * intermediate / run.tp))
 
 
-def _tokens(shape: ForwardShape, run: Run, figures: OverheadFigures) -> tuple[int, int, int]:
+def _tokens(run: Run, figures: OverheadFigures) -> tuple[int, int, int]:
     if run.tokens_given:
         return run.tokens, run.tokens, run.tokens
     if figures.profiled == "prompt":

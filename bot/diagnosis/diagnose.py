@@ -57,7 +57,7 @@ def diagnose(
         questions=asked,
         proof=_proof(scene, chosen),
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
-        also_failed=also_failed(evidence, scene.failing, scene.facts),
+        also_failed=also_failed(scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule),
         notes=sizing_note(scene, phase, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
         redactions=evidence.redactions,

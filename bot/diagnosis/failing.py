@@ -253,7 +253,7 @@ def _before_its_place(evidence: Evidence, speaker: Speaker, fact: Fact | None) -
     return early or (not loaded and any(f.id == "vllm.wrapper-load" and f.speaker.key == speaker.key for f in evidence.facts))
 
 
-def also_failed(evidence: Evidence, speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
+def also_failed(speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
     """Labels of the other workers that report an allocation failure of their own."""
     labels = dict.fromkeys(
         f.speaker.label

@@ -106,7 +106,7 @@ def read_inventory(
     listed = {m["index"] for line in joined.lines_with(("GPU ",)) if (m := _LISTED.match(line.text)) is not None}
     for line in joined.lines_with(_MAKERS):
         listed |= {m["index"] for m in (*_SMI_ROW.finditer(line.text), _QUERIED.match(line.text)) if m is not None}
-    gpu = _gpu(gpus, named, total, facts)
+    gpu = _gpu(gpus, named, total)
     counts = [(m.count, line) for line, m in named if m.count]
     count = Known(counts[0][0], "log", counts[0][1].source, counts[0][1].number) if counts else None
     if listed and (count is None or len(listed) > count.value):
@@ -114,7 +114,7 @@ def read_inventory(
     return gpu, count, _host(joined, facts), _launcher(joined)
 
 
-def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None, facts: Sequence[Fact]) -> Known[str] | None:
+def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None) -> Known[str] | None:
     ranked = Counter(m.specs[0].id for _, m in named)
     for line, mention in sorted(named, key=lambda pair: -ranked[pair[1].specs[0].id]):
         if len(mention.specs) == 1:

@@ -43,7 +43,7 @@ def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) 
         return []
     found = _fitting(ask, _changes(ask, question, document, gpus))
     hardware = _fitting(ask, _cards(ask, question, gpus))
-    between = [] if found else _fitting(ask, _checkpoints_and_more(ask, question, document, gpus))
+    between = [] if found else _fitting(ask, _checkpoints_and_more(ask, question, gpus))
     return [*found, *between, *(hardware or ([] if found else _fitting(ask, _pairs(ask, question))))]
 
 
@@ -89,7 +89,7 @@ def _smaller_sizes(question: Mapping[str, Any]) -> Sequence[int]:
 
 
 def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
-    yield from _shorter(ask, question, document)
+    yield from _shorter(ask, document)
     yield from _budget(ask, question)
     if not str(question.get("kv_cache_dtype") or "auto").startswith(("fp8", "nvfp4", "int")):
         yield Change({"kv_cache_dtype": "fp8"}, "half the bytes per cached value; quality needs a check of its own", 20)
@@ -100,7 +100,7 @@ def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gp
         yield Change({"quantization": "fp8"}, "weights turned into 8 bits while they load; quality needs a check of its own", 35)
 
 
-def _shorter(ask: Ask, question: Mapping[str, Any], document: Document) -> Iterator[Change]:
+def _shorter(ask: Ask, document: Document) -> Iterator[Change]:
     """The longest context that the pool still holds."""
     if not (document.get("kv") or {}).get("estimated_max_model_len"):
         return
@@ -136,7 +136,7 @@ def _leaner(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
         yield Change({"enforce_eager": True}, "no CUDA graphs: slower decoding", 30)
 
 
-def _checkpoints_and_more(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
+def _checkpoints_and_more(ask: Ask, question: Mapping[str, Any], gpus: Gpus) -> Iterator[Change]:
     """Another checkpoint, with a shorter context, on more cards, or on a larger card."""
     tp = int(question.get("tensor_parallel_size") or 1)
     for at, one in enumerate(checkpoints(question, gpus)):

@@ -19,11 +19,11 @@ def stored_modules(tensors: Mapping[str, StoredTensor], dtype_bytes: int) -> Map
     for name, tensor in tensors.items():
         module, _, leaf = name.rpartition(".")
         if leaf not in UNUSED:
-            held.setdefault(_module(module, leaf), []).append(tensor)
+            held.setdefault(_module(module), []).append(tensor)
     return {module: _bytes(parts, dtype_bytes) for module, parts in held.items()}
 
 
-def _module(module: str, leaf: str) -> str:
+def _module(module: str) -> str:
     """The module that a tensor belongs to; `experts` gathers those of every expert and tensors named beside it."""
     short = tail(module)
     at = f"{short}.".find(".experts.")

@@ -40,7 +40,7 @@ def own_tensors(
         ends = (*ends, Table("embed_tokens", f.find("vocab"), hidden))
     stem = str(said.get("name", "layers."))
     first = f.find("layers", 0) if stem == "layers." else 0
-    return ModelTensors((one,) * count, (Stretch("first", ends),), dtype_bytes(f, dtype), first=first, stem=stem)
+    return ModelTensors((one,) * count, (Stretch("first", ends),), dtype_bytes(dtype), first=first, stem=stem)
 
 
 Join = Callable[[Fields, int, int], tuple[Modules, Modules]]
@@ -102,7 +102,7 @@ def draft_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: st
     layers, ends = DRAFTS[str(f.rule("draft"))](f)
     if own_embedding:
         ends = (*ends, Table("embed_tokens", f.find("vocab"), f.find("hidden")))
-    return ModelTensors(layers, (Stretch("first", ends),), dtype_bytes(f, dtype))
+    return ModelTensors(layers, (Stretch("first", ends),), dtype_bytes(dtype))
 
 
 Draft = tuple[tuple[Modules, ...], Modules]

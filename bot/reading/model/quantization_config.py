@@ -165,11 +165,11 @@ def _modelopt(settings: Mapping[str, Any]) -> Quantization:
     if algo == "MIXED_PRECISION":
         layers = settings.get("quantized_layers") or {}
         return Quantization("modelopt, mixed precision", None, None, skipped, _assigned(layers))
-    storage = _modelopt_storage(algo, settings.get("group_size"))
+    storage = _modelopt_storage(algo)
     return Quantization(f"modelopt {storage.title}", storage, storage, skipped)
 
 
-def _modelopt_storage(algo: str, group: int | None = None) -> Storage:
+def _modelopt_storage(algo: str) -> Storage:
     if algo not in MODELOPT:
         raise UnknownQuantization(f"modelopt quant_algo {algo}: we do not know how many bytes it stores; give --weights-bytes")
     return MODELOPT[algo]

@@ -97,9 +97,7 @@ def read_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str
     stack = named_blocks(f) if f.rule("blocks", "") else tuple(made[kind] for kind in kinds)
     if isinstance(f.raw(f.rule("heads_by_layer", "")), list):
         stack = headed_layers(f, kinds)
-    return ModelTensors(
-        stack, tuple(ends(f)), dtype_bytes(f, dtype), bool(f.rule("sharded", True)), notes=(*tower_notes(f), *ngram_notes(f))
-    )
+    return ModelTensors(stack, tuple(ends(f)), dtype_bytes(dtype), bool(f.rule("sharded", True)), notes=(*tower_notes(f), *ngram_notes(f)))
 
 
 def headed_layers(f: Fields, kinds: Sequence[tuple[str, str, bool]]) -> tuple[Modules, ...]:
@@ -116,7 +114,7 @@ def layer_count(f: Fields) -> int:
     return plausible_layers(f.find("layers", len(listed) if listed else None))
 
 
-def dtype_bytes(f: Fields, dtype: str) -> int:
+def dtype_bytes(dtype: str) -> int:
     """Bytes of an unquantized weight. `auto` makes float32 files float16, as the engine does."""
     if dtype in ("auto", "None", ""):
         return 2
