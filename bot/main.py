@@ -30,14 +30,12 @@ COMMANDS = {
     "stats": ("bot.cli.stats", "which phases cost most, which changes work"),
     "forget": ("bot.cli.forget", "erase an incident's evidence"),
     "audit": ("bot.cli.audit", "who erased, exported, switched or installed something"),
-    "settings": ("bot.cli.settings", "every setting, its value and where it is declared"),
+    "settings": ("bot.cli.settings", "every setting, its value and what it is for"),
     "doctor": ("bot.cli.doctor", "what is wrong with this installation, and what mends it"),
     "rules": ("bot.cli.rules", "check the rulebook, print its anchors, judge the past anew"),
     "db": ("bot.cli.db", "upgrade, export, import, purge, copy, backup, restore"),
-    "playground": ("bot.cli.playground", "the real bot against a pretended Slack"),
 }
 """Command -> (module with add_parser and run, help). A module is imported only when its command is called."""
-HIDDEN = {"playground"}
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -58,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     for name, (_, help_text) in COMMANDS.items():
         if name == chosen and module is not None:
             module.add_parser(table)
-        elif name not in HIDDEN:
+        else:
             table.add_parser(name, help=help_text)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
