@@ -55,6 +55,13 @@ def tail(name: str) -> str:
     return name.removeprefix("model.")
 
 
+def with_experts_as_one(name: str) -> str:
+    """The same part; what stands below `experts` is left out, since their tensors and those named beside them are one module."""
+    short = tail(name)
+    at = short.find(".experts.")
+    return short if at < 0 else short[: at + len(".experts")]
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """Module names, exact, by prefix (`layers.3.self_attn*`), by part (`lm_head`, `mlp.gate`) or by pattern (`re:…`, `*`)."""

@@ -12,7 +12,7 @@ from typing import Literal, TextIO
 from bot.cli.terminal import put, standard_input
 from bot.settings import Settings, SettingsError
 from bot.store.private import private_text
-from bot.usecases.reply import Reply, Unusable
+from bot.usecases.reply import Reply, Unusable, notice
 
 
 def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -109,7 +109,7 @@ async def _with_desk(options: argparse.Namespace, settings: Settings, stream: Te
         if options.verb == "import":
             return await take_in(desk, stream, _form(options))
         state = await desk.store.state() if desk.store is not None else {}
-        return Reply("notice", {"schema": "oombot.notice/1", "says": f"The database is up to date ({state.get('schema', '')})."})
+        return notice(f"The database is up to date ({state.get('schema', '')}).")
 
 
 def _form(options: argparse.Namespace) -> Literal["jsonl", "csv"]:

@@ -203,12 +203,13 @@ def _parse(path: Path, problems: list[str]) -> Family | None:
 
 def _complete(one: Family, general: Family) -> Family:
     """The family with general fields, kinds and layer readers where it has none of its own."""
-    fields = {name: _field(value) for name, value in {**general.fields, **one.fields}.items()}
+    fields = {name: as_field(value) for name, value in {**general.fields, **one.fields}.items()}
     kinds = {**general.kinds, **one.kinds}
     return msgspec.structs.replace(one, fields=fields, kinds=kinds, layers=one.layers or general.layers)
 
 
-def _field(value: Field | str | int) -> Field:
+def as_field(value: Field | str | int) -> Field:
+    """A field as the file may abbreviate it: a key, or a number that always holds."""
     if isinstance(value, Field):
         return value
     return Field(key=value) if isinstance(value, str) else Field(default=value)

@@ -8,11 +8,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import rtoml
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from bot.domain.overheads import Measured, OverheadFigures, Runner, Span
 from bot.rulebook.load import RulebookError, rules_folder
-from bot.rulebook.planning import holds
+from bot.rulebook.planning import holds, is_range
 
 FILE = "accounting/overheads.toml"
 _TRIED = ("0.6.6", "0.8.5", "0.10.2", "0.11.0", "0.14.1", "0.19.1", "0.20.2", "0.22.1", "0.26.0", "0.27.1", "0.28.0", "0.33.0")
@@ -142,7 +141,7 @@ def load_overheads(folder: Path | None = None) -> Overheads:
 def _problems(file: _File) -> list[str]:
     tables: dict[str, Sequence[_Row]] = {name: getattr(file, name) for name in (*_COEFFICIENTS, "graphs", "full_graphs")}
     rows = [(name, row) for name, table in tables.items() for row in table]
-    ranges = [f"[[{name}]] vllm = {row.vllm!r} is not a version range" for name, row in rows if not _is_range(row.vllm)]
+    ranges = [f"[[{name}]] vllm = {row.vllm!r} is not a version range" for name, row in rows if not is_range(row.vllm)]
     if ranges:
         return ranges
     fallen = [(name, row) for name, row in rows if isinstance(row, _Coefficient) and list(row.span) != sorted(row.span)]
@@ -154,11 +153,3 @@ def _silent(tables: Mapping[str, Sequence[_Row]]) -> Iterator[str]:
     starts = [Where(*start) for start in product(_TRIED, runners, ("nvidia", "amd"), (1, 2))]
     for name, rows in tables.items():
         yield from (f"[[{name}]] no row holds for {where}" for where in starts if not any(_fits(row, where) for row in rows))
-
-
-def _is_range(spec: str) -> bool:
-    try:
-        SpecifierSet(spec)
-    except InvalidSpecifier:
-        return False
-    return True

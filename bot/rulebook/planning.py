@@ -188,7 +188,7 @@ def _problems(file: File) -> list[str]:
     ranged: list[Rule | Batch | KvKind | SparseFp8 | Block | LeastCompute]
     ranged = [*file.rule, *file.batch, *file.kv_dtype, *file.sparse_fp8, *file.block, *file.least_compute]
     ranges = [one.vllm for one in ranged]
-    broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not _is_range(spec)]
+    broken = [f"vllm = {spec!r} is not a version range" for spec in ranges if not is_range(spec)]
     if broken:
         return broken
     names = sorted({rule.term for rule in file.rule} | set(PlannerRules.__annotations__))
@@ -196,7 +196,8 @@ def _problems(file: File) -> list[str]:
     return sorted({problem for problem in found if problem})
 
 
-def _is_range(spec: str) -> bool:
+def is_range(spec: str) -> bool:
+    """Is the text a range of versions?"""
     try:
         SpecifierSet(spec)
     except InvalidSpecifier:

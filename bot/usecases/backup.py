@@ -10,7 +10,7 @@ from bot.store.store import open_store
 from bot.usecases.audit import account
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
-from bot.usecases.reply import Reply, Unusable
+from bot.usecases.reply import Reply, Unusable, notice
 from bot.usecases.wording import incidents
 
 _OTHER = "This database is PostgreSQL: use its own pg_dump and pg_restore."
@@ -22,7 +22,7 @@ async def backup(settings: Settings, target: Path) -> Reply:
     if not source.is_file():
         raise Unusable(f"There is no database {source} yet, so there is nothing to back up.")
     size = files.backup(source, target)
-    return _notice(f"{target} holds the whole database ({size:,} bytes). It holds evidence: keep it as safe as the database.")
+    return notice(f"{target} holds the whole database ({size:,} bytes). It holds evidence: keep it as safe as the database.")
 
 
 async def restore(settings: Settings, source: Path, *, replace: bool = False) -> Reply:
@@ -43,7 +43,7 @@ async def restore(settings: Settings, source: Path, *, replace: bool = False) ->
     count = (await store.state())["incidents"]
     await store.close()
     was = f" What was there before is in {aside}." if aside else ""
-    return _notice(f"{target} is as it was in {source}: {incidents(count)}.{was}")
+    return notice(f"{target} is as it was in {source}: {incidents(count)}.{was}")
 
 
 async def copy(desk: Desk, url: str) -> Reply:
@@ -54,7 +54,7 @@ async def copy(desk: Desk, url: str) -> Reply:
         await kept(desk).note(Deed("copied", account()))
     finally:
         await target.close()
-    return _notice(f"{incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
+    return notice(f"{incidents(count)} copied to {target.place}. Set OOMBOT_DATABASE_URL to it.")
 
 
 def _file(settings: Settings) -> Path:
@@ -62,7 +62,3 @@ def _file(settings: Settings) -> Path:
     if found is None:
         raise Unusable(_OTHER)
     return found
-
-
-def _notice(says: str) -> Reply:
-    return Reply("notice", {"schema": "oombot.notice/1", "says": says})

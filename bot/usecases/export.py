@@ -12,7 +12,7 @@ from bot.store.dump import SCHEMA, flaw_of, incident_types
 from bot.usecases.audit import account
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
-from bot.usecases.reply import Reply, Unusable
+from bot.usecases.reply import Reply, Unusable, notice
 from bot.usecases.wording import incidents
 
 Form = Literal["jsonl", "csv"]
@@ -35,7 +35,7 @@ async def export(desk: Desk, out: TextIO, form: Form = "jsonl") -> Reply:
             table.writerow(_cells(record))
         else:
             out.write(json.dumps(record, ensure_ascii=True) + "\n")
-    return Reply("notice", {"schema": "oombot.notice/1", "says": f"{incidents(count)} written."})
+    return notice(f"{incidents(count)} written.")
 
 
 async def take_in(desk: Desk, source: TextIO, form: Form = "jsonl") -> Reply:
@@ -44,7 +44,7 @@ async def take_in(desk: Desk, source: TextIO, form: Form = "jsonl") -> Reply:
     come, there = await kept(desk).import_rows(records)
     await kept(desk).note(Deed("imported", account(), about=incidents(come)))
     says = f"{incidents(come)} came in" + (f", {there:,} {'was' if there == 1 else 'were'} there already." if there else ".")
-    return Reply("notice", {"schema": "oombot.notice/1", "says": says})
+    return notice(says)
 
 
 def _from_lines(source: TextIO) -> Iterator[Mapping[str, Any]]:

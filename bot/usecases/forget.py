@@ -5,7 +5,7 @@ from datetime import timedelta
 from bot.usecases.audit import account
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
-from bot.usecases.reply import Reply
+from bot.usecases.reply import Reply, notice
 from bot.usecases.wording import incidents
 
 
@@ -14,17 +14,13 @@ async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
     incident = await find(desk, viewer, incident_id)
     await kept(desk).forget(viewer.team, incident.id, viewer.user or account())
     says = f"The evidence of {incident.id} is erased: its texts, its words in the search and the lines quoted from it."
-    return _notice(f"{says} Its phase, model, GPU and outcome stay.")
+    return notice(f"{says} Its phase, model, GPU and outcome stay.")
 
 
 async def purge(desk: Desk, days: int | None = None) -> Reply:
     """Erase evidence older than the retention time (`days`, else OOMBOT_RETENTION_DAYS); 0 keeps everything."""
     kept_for = desk.settings.retention_days if days is None else days
     if kept_for <= 0:
-        return _notice("Evidence is kept for ever here (OOMBOT_RETENTION_DAYS is 0). Nothing was erased.")
+        return notice("Evidence is kept for ever here (OOMBOT_RETENTION_DAYS is 0). Nothing was erased.")
     count = await kept(desk).purge(desk.now() - timedelta(days=kept_for))
-    return _notice(f"The evidence of {incidents(count)} older than {kept_for} days is erased.")
-
-
-def _notice(says: str) -> Reply:
-    return Reply("notice", {"schema": "oombot.notice/1", "says": says})
+    return notice(f"The evidence of {incidents(count)} older than {kept_for} days is erased.")

@@ -9,7 +9,7 @@ from typing import Any
 from bot.domain.incident import Incident
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
-from bot.usecases.reply import Reply, Unusable
+from bot.usecases.reply import Reply, Unusable, notice
 
 _MOST_SHOWN = 200
 
@@ -57,9 +57,7 @@ async def case(desk: Desk, viewer: Viewer, incident_id: str, folder: Path, phase
         raise Unusable(f"{place} is there already. Remove it first, or mend the expectation in it.") from error
     except OSError as error:
         raise Unusable(f"{place} cannot be written ({error.strerror}).") from error
-    return Reply(
-        "notice", {"schema": "oombot.notice/1", "says": f"{place} holds the case. Mend expect.toml, see it fail, then mend the rule."}
-    )
+    return notice(f"{place} holds the case. Mend expect.toml, see it fail, then mend the rule.")
 
 
 def _essence(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,5 +21,10 @@ class Reply:
     warning: str | None = None
 
 
+def notice(says: str) -> Reply:
+    """A sentence, where there is nothing else to show."""
+    return Reply("notice", {"schema": "oombot.notice/1", "says": says})
+
+
 class Unusable(Exception):
     """What a person gave cannot be used. The message says what, where, and what to do; exit status 2."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.budget.quantization import tail
+from bot.budget.quantization import with_experts_as_one
 from bot.domain.tensors import StoredTensor
 
 FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
@@ -19,15 +19,8 @@ def stored_modules(tensors: Mapping[str, StoredTensor], dtype_bytes: int) -> Map
     for name, tensor in tensors.items():
         module, _, leaf = name.rpartition(".")
         if leaf not in UNUSED:
-            held.setdefault(_module(module), []).append(tensor)
+            held.setdefault(with_experts_as_one(module), []).append(tensor)
     return {module: _bytes(parts, dtype_bytes) for module, parts in held.items()}
-
-
-def _module(module: str) -> str:
-    """The module that a tensor belongs to; `experts` gathers those of every expert and tensors named beside it."""
-    short = tail(module)
-    at = f"{short}.".find(".experts.")
-    return short if at < 0 else short[: at + 8]
 
 
 def _bytes(parts: list[StoredTensor], dtype_bytes: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite, prod
 from typing import Any
 
-from bot.rulebook.models import Family, Field, Word
+from bot.rulebook.models import Family, Field, Word, as_field
 
 
 class Missing(ValueError):
@@ -94,13 +94,6 @@ class Config:
     def _looked_for(self, name: str) -> Iterable[str]:
         field = as_field(self.family.fields.get(name, ""))
         return [*field.keys, *field.sum, *field.product, *field.quotient]
-
-
-def as_field(value: Field | str | int) -> Field:
-    """A field as the file may abbreviate it: a key, or a number that always holds."""
-    if isinstance(value, Field):
-        return value
-    return Field(key=value) if isinstance(value, str) else Field(default=value)
 
 
 def at_path(config: Mapping[str, Any], path: str) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.budget.quantization import Names, Quantization, Storage, tail
+from bot.budget.quantization import Names, Quantization, Storage, with_experts_as_one
 from bot.domain.tensors import Unplaceable
 from bot.reading.model.stored_formats import (
     BNB4,
@@ -178,9 +178,7 @@ def _modelopt_storage(algo: str) -> Storage:
 def _assigned(layers: Mapping[str, Any]) -> Mapping[str, Storage]:
     found: dict[str, Storage] = {}
     for name, settings in layers.items():
-        short = tail(name)
-        at = short.find(".experts.")
-        short = short if at < 0 else short[: at + 8]
+        short = with_experts_as_one(name)
         if short not in found:
             found[short] = _modelopt_storage(str(settings.get("quant_algo") if isinstance(settings, Mapping) else settings).upper())
     return found
