@@ -13,7 +13,7 @@ from bot.rulebook import files
 from bot.rulebook.book import Rulebook
 
 OTHER_READERS = ("models", "gpus.toml", "model-names.toml", "architectures.toml", "accounting/planner.toml", "accounting/overheads.toml")
-"""Parts of the folder whose shapes stand in the module that reads them (models, gpus, planning)."""
+"""Parts of the folder that other modules of this room read; their shapes stand there."""
 
 
 class RulebookError(Exception):
