@@ -1,1 +1,1 @@
-"""rules/*.toml as a checked, compiled Rulebook."""
+"""rules/*.toml as one Rulebook, and what is wrong with it."""
