@@ -43,7 +43,8 @@ def _too_small(one: Sentence) -> Mention | None:
         return None
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _figure_near(one.text, need)]
     held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request
-    for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held):
+    short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
+    for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
         if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
             return lack
     negative = [w for w in one.all_of("cache") if _NEGATIVE.search(one.text, max(0, w.start - 30), w.end + 30)]

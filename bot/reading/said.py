@@ -49,7 +49,7 @@ class Speech:
         best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
         if best is None or best.moment.id == "prose.launch":
             best = self._together(every) or best
-        elsewhere = any(one.names("prose.other-fault") for one in every) and not any(one.has("shortage") for one in every)
+        elsewhere = any(one.names("prose.other-fault", "prose.denied") for one in every) and not any(one.has("shortage") for one in every)
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not elsewhere else None
         found = (self._shortage(every), self._failure(every), best, failed, *self._beside(every))
         return [replace(said, at=given.place(said.at)) for said in found if said is not None]

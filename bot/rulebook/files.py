@@ -318,7 +318,7 @@ class Naming(Shape, frozen=True):
 
 Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
-    "make", "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "before", "but", "then", "thereafter",
+    "make", "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then", "thereafter",
     "fine", "not", "wish", "question", "eager", "nothing",
 ]  # fmt: skip
 
