@@ -138,7 +138,7 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
     from bot.hub.folder import LARGEST, parsed_json, read_folder, read_json
 
     path = Path(options.config) if options.config else Path(str(question.get("model") or ""))
-    if not options.config and not (question.get("model") and path.is_dir()):
+    if not options.config and not (question.get("model") and (path.is_dir() or path.is_file())):
         return None
     try:
         if path.is_dir():
@@ -151,7 +151,7 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
                 return {"config": parsed_json(pipe.read(LARGEST + 1), str(path))}
         if path.exists() and not path.is_file():
             raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
-        return {"config": read_json(path, str(path))}
+        return {"config": read_json(path, str(path)), **({} if options.config else {"model": None})}  # a file's name is no model's
     except RecursionError:
         raise Unusable(f"{path} is nested too deeply to be a model's config. Give the model's own config.json.") from None
     except FileNotFoundError:

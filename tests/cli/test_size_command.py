@@ -139,6 +139,12 @@ def test_a_folder_is_read_as_the_model(capsys: pytest.CaptureFixture[str], confi
     assert document["command"].startswith(f"vllm serve {tmp_path} --tensor-parallel-size 4")
 
 
+def test_a_file_that_is_named_alone_is_the_models_config(capsys: pytest.CaptureFixture[str], config: str) -> None:
+    document = answered(capsys, config, "--gpu", "H100", "--tp", "4")
+    assert document["fits"] is True
+    assert config not in (document["command"] or "")
+
+
 def test_a_known_hub_id_works_without_the_hub_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     document = answered(capsys, "Qwen/Qwen3-8B", "--gpu", "H100")
     assert any("as the rulebook knows it" in said for said in document["assumptions"])
