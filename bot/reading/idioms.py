@@ -19,7 +19,7 @@ _NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b)")
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
     """The first of these readings that the sentence allows."""
     alone = (m for m, relation in one.relations.items() if moments[m.moment].alone and relation != "off")
-    if (moment := next(alone, None)) is not None:
+    if not one.has("question") and (moment := next(alone, None)) is not None:
         return moment.moment, moment.start, SURE
     found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one)))
     if (said := next(((name, word) for name, word in found if word is not None), None)) is not None:
