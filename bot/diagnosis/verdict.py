@@ -12,6 +12,8 @@ _LATE = {"serving", "warmup"}
 _SAID_BY_A_PROGRAM = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
 )
+_EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception)(?::\s|$)")
+_OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
 _BUFFERS = "mark.llama-cpp."  # llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
@@ -28,7 +30,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
         if finding.rule.startswith(_BUFFERS) and not _failed_below(scene, finding):
             continue
         if finding.weight == "decisive":
-            return finding, "certain" if short else "likely"
+            return finding, "certain" if short or (finding.rule not in _OFTEN_ELSE and not _raised(scene)) else "likely"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):
             if finding.weight == "hint" and not short and (finding.phase in _LATE or finding.rule == _TOO_EARLY):
                 continue
@@ -106,6 +108,11 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     if stop is not None and stopped and scene.has("asked-to-stop") and not scene.has("says-oom"):
         return _finding("not-oom.stopped", stop.source, stop.line, stop.text, "strong"), "likely"
     return None, "open"
+
+
+def _raised(scene: Scene) -> bool:
+    """Does the text name an exception? Where it shows no shortage either, the frame says when it was raised and not that memory ran out."""
+    return any(_EXCEPTION.search(text) for text in scene.evidence.lines.values())
 
 
 def _traceback_begins(scene: Scene) -> bool:

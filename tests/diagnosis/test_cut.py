@@ -34,12 +34,19 @@ def test_where_much_else_fails_a_traceback_without_a_memory_error_is_not_certain
     assert judged(worker("Worker_TP1", "Traceback (most recent call last):", *phase_frames))["verdict"] != "certain"
 
 
-def test_a_method_in_the_log_is_certain_only_where_a_shortage_is_shown_too() -> None:
+def test_a_method_named_in_a_title_is_likely_and_in_the_log_certain() -> None:
     sentence = "Exception in worker VllmWorkerProcess while processing method load_model"
-    log = f"(VllmWorkerProcess pid=7) ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242] {sentence}."
     assert judged(f"[Bug]: vllm serve raises {sentence}")["verdict"] == "likely"
-    assert judged(log)["verdict"] == "likely"
-    assert judged(f"{log}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB.")["verdict"] == "certain"
+    assert judged(f"(VllmWorkerProcess pid=7) ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242] {sentence}.")["verdict"] == "certain"
+
+
+def test_a_frame_beside_an_exception_that_is_no_shortage_is_not_certain() -> None:
+    head = "(Worker_TP1 pid=7) ERROR 10-23 09:37:55 [multiproc_executor.py:708] "
+    outer, inner = frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"), frame("v1/worker/gpu_model_runner.py", "capture_model")
+    cut = f"{head}{outer}\n{head}{inner}"
+    assert (judged(cut)["phase"], judged(cut)["verdict"]) == ("graph_capture", "certain")
+    told = judged(f"{cut}\n{head}RuntimeError: the worker process is in no state to go on")
+    assert (told["phase"], told["verdict"]) == ("graph_capture", "likely")
 
 
 def test_an_engine_core_that_waits_for_workers_is_not_the_worker() -> None:
