@@ -1,6 +1,7 @@
 """Real bot processes on one database, against one double that hands each delivery to the next of them, as a load balancer does."""
 
 import asyncio
+import re
 import signal
 import socket
 import sys
@@ -132,17 +133,18 @@ class Fleet:
         assert sorted(m["thread_ts"] for m in answers) == sorted(threads), "one message a thread"
         assert world.channel.ephemerals == []
         begun = [ts for _, ts, _, on in self.slack.reactions if on]
-        incidents = set()
+        incidents, logs = set(), set()
         for root, said in threads.items():
             found = await self.store.by_thread(world.team.id, world.channel.id, root)
             incident = await self.store.load(world.team.id, found or "")
             assert incident is not None
             incidents.add(incident.id)
             first, *answers_kept = [c.text or "" for c in incident.contributions]
-            assert first.startswith(NO_RANK)
+            assert re.fullmatch(re.escape(NO_RANK) + r" \d+", first), first
+            logs.add(first)
             assert answers_kept == [f"rank={number}" for number in range(1, len(said))]
             assert list(dict.fromkeys(ts for ts in begun if ts in said)) == said
-        assert len(incidents) == len(threads)
+        assert len(incidents) == len(logs) == len(threads)
         others = [one async for one in self.store.walk(Viewer(world.team.id)) if one.id not in incidents]
         assert not others, [(one.id, one.origin.thread, [c.text for c in one.contributions]) for one in others]
 
