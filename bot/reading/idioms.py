@@ -55,7 +55,7 @@ def _too_small(one: Sentence) -> Mention | None:
 def _of_host(one: Sentence) -> Named | None:
     """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
     hosts, devices = one.all_of("host", "shm"), one.all_of("device")
-    refused = [word for word in one.all_of("failure") if one.text.startswith(("cannot allocate", "can't allocate"), word.start)]
+    refused = [failure for failure, _ in one.pairs("failure", "make", 1)]  # it cannot allocate
     complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
     pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
     if not hosts or any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):

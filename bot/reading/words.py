@@ -16,6 +16,8 @@ _WHOLE = re.compile(
     re.VERBOSE,
 )
 """A flag, an environment variable, an address: no words of a sentence."""
+_QUOTES = str.maketrans("‘’ʼ\u00a0", "''' ")
+"""How a phone writes an apostrophe, and a space that does not break."""
 _NOISE = re.compile(r"[*`]+|(?<=[^\S\n])[^\S\n]+")
 _LETTER = re.compile(r"[a-z0-9à-ÿ]")
 LETTERS = _LETTER.pattern + "*"
@@ -44,15 +46,16 @@ class Plain:
     """A text as its words are looked for: in small letters, a hyphen or underscore within a word as a space, emphasis left out."""
 
     def __init__(self, text: str) -> None:
-        text = _WHOLE.sub(lambda whole: "\0" * len(whole[0]), text)
+        text = _WHOLE.sub(lambda whole: "\0" * len(whole[0]), text.translate(_QUOTES))
         small = text.lower() if len(text.lower()) == len(text) else "".join(sign.lower()[:1] or " " for sign in text)
         self._ends: list[int] = []
         self._left_out: list[int] = [0]
-        parts, at = [], 0
+        parts: list[str] = []
+        at = 0
         for noise in _NOISE.finditer(small):
             parts.append(small[at : noise.start()])
             at = noise.end()
-            self._ends.append(sum(map(len, parts[-1:])) + (self._ends[-1] if self._ends else 0))
+            self._ends.append((self._ends[-1] if self._ends else 0) + len(parts[-1]))
             self._left_out.append(self._left_out[-1] + at - noise.start())
         self.text = written("".join([*parts, small[at:]]))
 

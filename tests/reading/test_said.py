@@ -46,6 +46,7 @@ def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None
         ("It needs 24.00 GiB KV cache but only has 17.3 GiB", "sizing"),
         ("the node's RAM is exhausted, VRAM has 20 GB left", "host"),
         ("nach dem Laden ist der Speicher voll, und zwar beim Aufzeichnen der Graphen", "capture"),
+        ("It can’t allocate the KV cache: CUDA out of memory", "allocation"),
         ("服务跑起来后并发一高就显存不足", "serving"),
     ],
 )
