@@ -37,7 +37,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     for order, line in enumerate(lines):
         if not line.text or tracebacks.takes(order) or recurring.counts(order, line) or _only_raises(line.text):
             continue
-        if is_talk(line):
+        if is_talk(book, line):
             spoken.append(order)
         found = reader.facts_of(order)
         if not line.signed and order and (begun := reader.begun_above(order, {fact.id for fact in found})):

@@ -41,13 +41,14 @@ def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
     if one.has("question") or one.names("prose.pressure"):
         return None
-    needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _figure_near(one.text, need)]
+    needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
+    needs += [(cache, left) for cache, left in one.pairs("cache", "left", _NEARBY) if _beside(one.text, left, _NOTHING)]
     held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request
     short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
         if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
             return lack
-    negative = [w for w in one.all_of("cache") if _NEGATIVE.search(one.text, max(0, w.start - 30), w.end + 30)]
+    negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
     lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
     return next(iter([*negative, *lacks]), None)
 
@@ -85,7 +86,6 @@ def _not_free(one: Sentence) -> Mention | None:
     return next(iter(one.all_of("free")), None) if starting and complains and not later else None
 
 
-def _figure_near(text: str, need: Mention) -> bool:
-    """A figure that is needed; one that is left only where it is nothing or less."""
-    around = text[max(0, need.start - 30) : need.end + 30]
-    return (_NOTHING if text.startswith(("left", "leaves", "remains"), need.start) else _FIGURE).search(around) is not None
+def _beside(text: str, word: Mention, figure: "re.Pattern[str]") -> bool:
+    """Does such a figure stand beside it?"""
+    return figure.search(text, max(0, word.start - 30), word.end + 30) is not None

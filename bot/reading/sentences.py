@@ -22,8 +22,6 @@ DENIES = 32
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
 _END = re.compile(r"[.!?;](?=[\s\"')*_`]|$)[\"')*_`]*|[。！？；]|\n+")
-_JOINED = ("at ", "during ", "in ", "under ", "mid ", "after ", "while ")
-"""How a word of several begins that brings its joining word along: `at runtime`."""
 _COMMA = re.compile(r"[,，、]")
 _JOINTS = ("and", "or", ",", "/", "and the", "->", "的", "")
 
@@ -86,7 +84,7 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     before = list(reversed(words[:place]))
     behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
     relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
-    if relation in ("at", "bare") and text.startswith(_JOINED, moment.start):
+    if relation in ("at", "bare") and moment.joined:
         return "while"
     if relation in WEIGHT and not rule.lasting and any(one.means == "later" and one.start >= moment.end for one in words):
         return "past"

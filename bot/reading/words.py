@@ -26,13 +26,17 @@ BETWEEN = r"(?:[^\s.;!?,]+\ ){0,4}?"
 
 
 class Mention(NamedTuple):
-    """A word in a text: where it stands, what it means, and the id of the moment it names. `telling`: nobody says it of anything else."""
+    """A word in a text: where it stands, what it means, and the id of the moment it names. `telling`: nobody says it of anything else.
+
+    `joined`: it brings its joining word along (`at runtime`).
+    """
 
     start: int
     end: int
     means: str
     moment: str = ""
     telling: bool = False
+    joined: bool = False
 
 
 class _Word(NamedTuple):
@@ -40,6 +44,7 @@ class _Word(NamedTuple):
     means: str
     moment: str
     telling: bool
+    joined: bool
 
 
 class Plain:
@@ -69,13 +74,14 @@ class Words:
 
     def __init__(self, book: Rulebook) -> None:
         begins: dict[str, list[_Word]] = {}
+        joins = {said for word in book.words if word.means in ("while", "at", "after") for said in map(written, word.says)}
         for word in book.words:
             for said in map(written, word.says):
-                begins.setdefault(_beginning(said), []).append(_Word(said, word.means, "", False))
+                begins.setdefault(_beginning(said), []).append(_Word(said, word.means, "", False, False))
         for moment in book.moments:
             for telling, several in ((True, moment.telling), (False, moment.says)):
                 for said in map(written, several):
-                    begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling))
+                    begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling, said.split()[0] in joins))
         self._words = list(begins.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(begins))
 
@@ -94,7 +100,7 @@ class Words:
         for place, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
             for word in self._words[place]:
                 if (match := _pattern(word.said).match(text, start)) is not None:
-                    yield Mention(start, match.end(), word.means, word.moment, word.telling)
+                    yield Mention(start, match.end(), word.means, word.moment, word.telling, word.joined)
 
 
 def _beginning(said: str) -> str:

@@ -48,5 +48,6 @@ class Rulebook:
         self.model_words: Sequence[files.ModelWords] = tables["model_words"]
         self.words: Sequence[files.Word] = tables["word"]
         self.moments: Sequence[files.Moment] = tables["moment"]
+        self.unspoken: Sequence[files.Unspoken] = tables["unspoken"]
         self.homes = homes
         self.digest = digest

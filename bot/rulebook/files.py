@@ -318,8 +318,8 @@ class Naming(Shape, frozen=True):
 
 Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
-    "make", "request-length", "need", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then", "thereafter",
-    "fine", "not", "wish", "question", "eager", "nothing",
+    "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
+    "thereafter", "fine", "not", "wish", "question", "eager", "nothing",
 ]  # fmt: skip
 
 
@@ -352,6 +352,16 @@ class Moment(Shape, frozen=True):
     counterexample: list[Counterexample] = []
 
 
+class Unspoken(Shape, frozen=True):
+    """A line that is no person's words though nothing signs it; `pattern` is matched where the line begins."""
+
+    id: str
+    title: str
+    pattern: str
+    example: list[FactExample]
+    counterexample: list[Counterexample] = []
+
+
 class Book(Shape, frozen=True):
     """All that one rule file may hold; each file holds some of it."""
 
@@ -380,3 +390,4 @@ class Book(Shape, frozen=True):
     model_words: list[ModelWords] = []
     word: list[Word] = []
     moment: list[Moment] = []
+    unspoken: list[Unspoken] = []

@@ -13,6 +13,7 @@ from bot.domain.incident import Contribution
 from bot.domain.size import parse_size
 from bot.reading.facts import read_facts
 from bot.reading.lines import sign
+from bot.reading.prose import is_talk
 from bot.reading.read import read
 from bot.reading.redact import redact
 from bot.reading.signatures import signatures_of
@@ -55,7 +56,7 @@ class Case:
 
 def cases(book: Rulebook) -> Iterator[Case]:
     """Every example and counterexample of the rulebook."""
-    for table, rules in (("fact", book.facts), ("moment", book.moments), ("redaction", book.redactions)):
+    for table, rules in (("fact", book.facts), ("moment", book.moments), ("unspoken", book.unspoken), ("redaction", book.redactions)):
         for rule in rules:
             yield from (Case(table, rule.id, n, e.line, dict(e.expect)) for n, e in enumerate(rule.example, 1))
             yield from (Case(table, rule.id, n, c.line, None, True, c.instead) for n, c in enumerate(rule.counterexample, 1))
@@ -177,6 +178,15 @@ def _moment_faults(book: Rulebook, case: Case) -> list[str]:
     return [f"is named where it must not be, in {shown}" if case.counter else f"is not named in {shown}"]
 
 
+def _unspoken_faults(book: Rulebook, case: Case) -> list[str]:
+    (line,) = sign(book, 1, [(1, case.line)])
+    if is_talk(book, line) is case.counter:
+        return []
+    return [
+        f"takes a person's words for a program's: {case.line[:70]!r}" if case.counter else f"leaves its example as talk: {case.line[:70]!r}"
+    ]
+
+
 def _format_faults(book: Rulebook, case: Case) -> list[str]:
     """Its signature is among those peeled off; alone, or with the others on the line, it gives what the example says."""
     text = clean(case.line)
@@ -220,6 +230,7 @@ def _accounting_faults(book: Rulebook, case: Case) -> list[str]:
 _JUDGES = {
     "fact": _fact_faults,
     "moment": _moment_faults,
+    "unspoken": _unspoken_faults,
     "format": _format_faults,
     "redaction": _redaction_faults,
     "accounting": _accounting_faults,
