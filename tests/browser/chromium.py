@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
@@ -123,21 +124,16 @@ class Tab:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Tab]:
-    """A browser of its own with an empty profile, ended with the test."""
+    """A browser of its own with an empty profile, ended with the test; one that does not come up is started once more."""
     assert BINARY
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        process = await asyncio.create_subprocess_exec(
-            BINARY,
-            *FLAGS,
-            f"--user-data-dir={profile}",
-            "about:blank",
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            process, address = await _started(Path(folder, "first"))
+        except TimeoutError:
+            process, address = await _started(Path(folder, "second"))
         try:
             async with aiohttp.ClientSession() as session:
-                socket = await session.ws_connect(await _address(Path(profile)), max_msg_size=0)
-                tab = Tab(socket)
+                tab = Tab(await session.ws_connect(address, max_msg_size=0))
                 await tab.attach()
                 yield tab
                 await tab.close()
@@ -146,10 +142,21 @@ async def chromium() -> AsyncIterator[Tab]:
             await process.wait()
 
 
-async def _address(profile: Path) -> str:
-    told = profile / "DevToolsActivePort"
+async def _started(profile: Path) -> tuple[asyncio.subprocess.Process, str]:
+    """A browser and the address of its debugging port. TimeoutError, with what it said, where none opened within 20 seconds."""
+    os.mkdir(profile)
+    told, said = profile / "DevToolsActivePort", profile / "said.txt"
+    with said.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            BINARY, *FLAGS, f"--user-data-dir={profile}", "about:blank", stdout=asyncio.subprocess.DEVNULL, stderr=errors
+        )
     for _ in range(200):
         if told.is_file() and len(lines := told.read_text().splitlines()) == 2:
-            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+            return process, f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+        if process.returncode is not None:
+            break
         await asyncio.sleep(0.1)
-    raise TimeoutError("Chromium did not open its debugging port within 20 seconds")
+    if process.returncode is None:
+        process.kill()
+    ended = await process.wait()
+    raise TimeoutError(f"Chromium opened no debugging port (ended with {ended}): {said.read_text(errors='replace')[-2000:]}")
