@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
+from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
@@ -58,18 +59,24 @@ def fitting_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much lower that the failed allocation, and 256 MiB beside it, fits outside the pool; at least 0.02 where the
-    pool has so much, in steps of 0.01.
-    """
+    """So much lower that the failed allocation fits outside the pool."""
     now = _utilization(scene, budget)
+    return (None, None) if now is None else _lowered(now, scene, budget, _total(scene, budget))
+
+
+def _total(scene: Scene, budget: ReportedBudget | None) -> float | None:
+    """The card's bytes, as the error prints them, else the engine."""
+    return (scene.error.figures.get("total_bytes") if scene.error is not None else None) or _figure(budget, "total_bytes")
+
+
+def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, total: float | None) -> tuple[str, int | None]:
+    """A fraction of the card lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least where the pool has so
+    much, in steps of 0.01; by 0.05 where nothing says how large the card is.
+    """
     figures = scene.error.figures if scene.error is not None else {}
-    total = figures.get("total_bytes") or _figure(budget, "total_bytes")
-    if now is None:
-        return None, None
-    short = 0.0
-    if figures.get("tried_bytes") and total:
-        short = max(0, figures["tried_bytes"] - (figures.get("free_bytes") or 0)) + 256 * MIB  # type: ignore[operator]
-    step = max(0.02, math.ceil(short / total * 100) / 100 if total else 0.05)
+    tried, free = figures.get("tried_bytes"), figures.get("free_bytes") or 0
+    short = max(0, tried - free) + 256 * MIB if tried else 0
+    step = max(0.02, math.ceil(short / total * 100) / 100) if total else 0.05
     pool = _figure(budget, "kv_cache_bytes")
     if total and pool and pool > 0:
         step = max(0.01, min(step, math.floor(pool / total * 100 - 0.5) / 100))  # something of a small pool must stay
@@ -271,9 +278,19 @@ def _fraction(scene: Scene) -> float | None:
 
 
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction, 0.05 lower; a step below what the engine takes by itself where nothing says which."""
+    """Another engine's fraction lowered: SGLang's by what the allocation lacked, one of what is free, which nobody printed, by 0.05. A
+    step below what the engine takes by itself where nothing says which.
+    """
     now = _fraction(scene)
-    return (f"{max(0.05, now - 0.05):.2f}".rstrip("0"), None) if now else (_BELOW_DEFAULT.get(scene.evidence.engine), None)
+    if now is None:
+        return _BELOW_DEFAULT.get(scene.evidence.engine), None
+    value, frees = _lowered(now, scene, budget, _total(scene, budget) if scene.evidence.engine == "sglang" else None)
+    return value.rstrip("0"), frees
+
+
+def shifted_partition(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """The layers of each pipeline stage, with fewer on the one that failed."""
+    return partition(scene), None
 
 
 def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -307,6 +324,7 @@ COMPUTED: Mapping[str, Compute] = {
         fewer_items,
         fewer_capture_sizes,
         lower_fraction,
+        shifted_partition,
         raise_fraction,
     )
 }

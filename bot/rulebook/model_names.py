@@ -50,6 +50,12 @@ class NamedModel:
         """As much of its config.json as sizing reads."""
         return dict(json.loads(self.text))
 
+    @property
+    def layers(self) -> int | None:
+        """How many layers a pipeline shares out; None where its config.json does not say."""
+        config = self.config
+        return {**config, **config.get("text_config", {})}.get("num_hidden_layers")
+
 
 class ModelNames:
     """All named models, looked up by any spelling."""

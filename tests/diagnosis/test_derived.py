@@ -108,7 +108,7 @@ SGLANG = """[2025-09-10 08:00:01 TP0] Load weight begin. avail mem=78.40 GB
 def test_what_sglang_left_beside_its_pool_says_the_fraction_in_force() -> None:
     document = judged(SGLANG)
     assert document["recommendation"]["flag"] == "--mem-fraction-static"
-    assert document["recommendation"]["value"] == "0.82"
+    assert document["recommendation"]["value"] == "0.72"  # 11.4 GiB of 79 were missing
     (note,) = [note for note in document["notes"] if "fraction" in note]
     assert "By this log the fraction is 0.87" in note
     assert "78.40 GiB" in note
@@ -131,7 +131,7 @@ def test_a_pool_that_the_fraction_does_not_size_says_nothing_of_it(more: str) ->
 
 def test_a_fraction_that_was_given_needs_no_figures() -> None:
     document = judged("python -m sglang.launch_server --model-path org/m1 --mem-fraction-static 0.9\n" + SGLANG)
-    assert document["recommendation"]["value"] == "0.85"
+    assert document["recommendation"]["value"] == "0.75"
     assert not [note for note in document["notes"] if "fraction" in note]
 
 

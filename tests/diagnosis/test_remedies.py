@@ -20,6 +20,37 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
     assert {(a["flag"], a["direction"]) for a in document["avoid"]} >= {("--gpu-memory-utilization", "lower"), ("--max-model-len", "lower")}
 
 
+@pytest.mark.parametrize(
+    ("start", "tag", "allocated", "partition"),
+    [
+        ("m --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", None),  # how many layers m has nobody says
+        ("llama-3.3-70b", "Worker_PP1", "78.00 GiB", None),  # nor here how many stages there are
+        ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
+        ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "10.00 GiB", "42,38"),  # a layer is 256 MiB then, and 384 were missing
+        ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP3", "5.00 GiB", "20,21,21,18"),
+        ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP1_TP3", "78.00 GiB", "20,19,21,20"),
+        ('m --pipeline-parallel-size 2\n"num_hidden_layers": 61,', "Worker_PP0", "78.00 GiB", "30,31"),
+        (
+            'm --pipeline-parallel-size 2\n"num_hidden_layers": 61,\n"vision_config": {\n"num_hidden_layers": 27\n}',
+            "Worker_PP0",
+            "78.00 GiB",
+            None,
+        ),
+    ],
+)
+def test_the_stage_that_failed_gives_up_as_many_layers_as_the_allocation_lacked(
+    start: str, tag: str, allocated: str, partition: str | None
+) -> None:
+    change = judged(f"vllm serve {start}\n" + worker(tag, *LOAD, oom("484.00 MiB", "100.00 MiB", allocated=allocated)))["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("VLLM_PP_LAYER_PARTITION", "set", partition)
+    assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition}" if partition else None)
+
+
+def test_a_partition_that_was_given_is_where_the_next_one_begins() -> None:
+    start = "export VLLM_PP_LAYER_PARTITION=45,35\nvllm serve m --pipeline-parallel-size 2\n"
+    assert judged(start + worker("Worker_PP0", *LOAD, oom("484.00 MiB", "100.00 MiB")))["recommendation"]["value"] == "44,36"
+
+
 def test_the_start_up_check_gets_the_largest_fraction_that_passes() -> None:
     line = "ValueError: Free memory on device (30.12/31.84 GiB) on startup is less than desired GPU memory utilization (0.95, 30.25 GiB)."
     change = judged(line)["recommendation"]
@@ -91,6 +122,21 @@ def test_a_change_that_failed_elsewhere_stands_last_and_it_is_said_where() -> No
     mixed = [ended("D-0001", "same", first), ended("D-0002", "fixed", first), ended("D-0003", "same", first)]
     notes = judge(load_rulebook(), [Contribution("paste", text)], mixed)["notes"]
     assert f"{first['flag']} did not help in D-0001, D-0003 and did in D-0002, so it stands further down." in notes
+
+
+@pytest.mark.parametrize(
+    ("sizes", "value", "frees"),
+    [
+        (" (GPU 0; 79.18 GiB total capacity; 76.00 GiB already allocated; 1.00 GiB free;", "0.83", "5.5"),  # 5 GiB and 256 MiB were missing
+        (" (GPU 0; 79.18 GiB total capacity; 76.00 GiB already allocated; 5.90 GiB free;", "0.88", "1.6"),
+        (".", "0.85", None),  # how large the card is nobody says
+    ],
+)
+def test_sglangs_fraction_is_lowered_by_what_the_failed_allocation_lacked(sizes: str, value: str, frees: str | None) -> None:
+    text = f"sglang.launch_server --mem-fraction-static 0.9\nException: Capture cuda graph failed: CUDA out of memory. Tried to allocate 6.00 GiB{sizes}"
+    change = judged(text)["recommendation"]
+    assert (change["flag"], change["direction"], change["value"]) == ("--mem-fraction-static", "lower", value)
+    assert (None if change["frees_bytes"] is None else f"{change['frees_bytes'] / 2**30:.1f}") == frees
 
 
 @pytest.mark.parametrize(
