@@ -11,7 +11,7 @@ import regex
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import FactFinder, finder_of
-from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo
+from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
 from bot.rulebook.book import Rulebook
@@ -64,23 +64,47 @@ class _Tracebacks:
         self._lines = lines
         self._latest: dict[str, int] = {}
         """Where the frame stands that a speaker's next lines may show the source of."""
+        self._blocks = source_blocks(lines)
+        self._source = {order for _, source in self._blocks.values() for order in source}
 
     def takes(self, order: int) -> bool:
         """Is the line at this place a frame, or nothing but the source of one?"""
-        line = self._lines[order]
-        text, key = line.text, line.speaker.key
-        frame = frame_of(line, _following(self._lines, order, MOST_JOINED), order) if ".py" in text or 'File "' in text else None
-        if frame is not None:
-            self.frames.append(frame)
-            self._latest[key] = order
+        key = self._lines[order].speaker.key
+        if order in self._source:
             return True
-        if key in self._latest and _follows(self._lines, self._latest[key], order) and is_echo(line):
-            if not is_carets(text) and self.frames[-1].speaker.key == key and not self.frames[-1].echo:
-                self.frames[-1] = replace(self.frames[-1], echo=text.strip())
-            if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text):
-                return True
+        if (found := self._frame(order)) is not None:
+            frame, joined = found
+            self.frames.append(frame)
+            self._latest[key] = order + joined
+            self._source.update(range(order + 1, order + joined + (not frame.echo)))
+            return not says_more(frame)
+        if key in self._latest and (taken := self._shows_source(order)) is not None:
+            return taken
         self._latest.pop(key, None)
         return False
+
+    def _frame(self, order: int) -> tuple[Frame, int] | None:
+        if order in self._blocks:
+            return self._blocks[order][0], 0
+        if not may_show_frame(self._lines[order].text):
+            return None
+        return frame_of(self._lines[order], _following(self._lines, order, MOST_JOINED), order)
+
+    def _shows_source(self, order: int) -> bool | None:
+        """Is the line below a speaker's frame its source? None where it has come to an end."""
+        line, text = self._lines[order], self._lines[order].text
+        begun = self._latest[line.speaker.key]
+        numbered = numbered_source(text)
+        if not _follows(self._lines, begun, order, 12 if numbered else 4) or not is_echo(line):
+            return None
+        own = self.frames[-1].speaker.key == line.speaker.key
+        if numbered is not None:
+            if numbered[0] and own:
+                self.frames[-1] = replace(self.frames[-1], echo=numbered[1])
+            return True
+        if not is_carets(text) and own and not self.frames[-1].echo:
+            self.frames[-1] = replace(self.frames[-1], echo=text.strip())
+        return True if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text) else None
 
 
 def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
@@ -154,11 +178,11 @@ def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[Log
     return following if not following or following[-1].source == own else [line for line in following if line.source == own]
 
 
-def _follows(lines: Sequence[LogLine], frame_at: int, order: int) -> bool:
+def _follows(lines: Sequence[LogLine], frame_at: int, order: int, most: int) -> bool:
     """Is the line at `order` within the few of the same speaker that may be the frame's source?"""
     key = lines[order].speaker.key
     between = sum(line.speaker.key == key for line in lines[frame_at + 1 : order])
-    return between < 4
+    return between < most
 
 
 class _Reader:

@@ -1,60 +1,128 @@
-"""Traceback frames, whatever printed them: CPython, notebooks, rich, or a paste that lost characters."""
+"""Traceback frames, whatever printed them: CPython, pytest, notebooks, rich, profilers, debuggers, or a paste that lost characters."""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bot.domain.evidence import Frame, LogLine
 
-_CPYTHON = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+|\S{1,3}), in (?P<function>[\w.<>]+)')
-_NOTEBOOK = re.compile(r"File \[?~?(?P<path>[^\s:()\]]+\.pyx?):(?P<line>\d+)(?:\]\([^)\s]*\))?,? in (?P<function>[\w.<>]+)")
-_OLD_NOTEBOOK = re.compile(r"^\s*(?P<path>[~/][\w./~-]+\.py) in (?P<function>\w+)\(")
-_CUT = re.compile(r'(?P<path>[\w./-]{1,400}\.py)"?, line (?P<line>\d+), in (?P<function>[\w.<>]+)')
-_RICH = re.compile(r"(?P<path>[\w./~-]{0,300}\w\.py):(?P<line>\d+) in (?P<function>[\w<>]+)")
+_PATH = r"(?P<path>[\w./\\~:-]{0,300}\w\.pyx?)"
+_FUNCTION = r"(?P<function>[\w.<>]+)"
+_AT = r"(?P<line>\d{1,7})"
+
+
+class _Form(NamedTuple):
+    """How somebody prints a frame: texts that stand in each, and its pattern. `signature`: what stands behind it is no source code."""
+
+    needs: tuple[str, ...]
+    pattern: "re.Pattern[str]"
+    signature: bool = False
+
+
+_Found = tuple[_Form, "re.Match[str]", int]
+_FORMS = (
+    _Form(('File "', ", line "), re.compile(rf'File "(?P<path>[^"\n]+)", line (?P<line>\d+|\S{{1,3}}),? in {_FUNCTION}')),
+    _Form(
+        ("File ", ".py", ":"),  # a notebook, with and without a link
+        re.compile(rf"File \[?~?(?P<path>[^\s:()\]]+\.pyx?):{_AT}(?:\]\([^)\s]*\))?,? in {_FUNCTION}"),
+        signature=True,
+    ),
+    _Form((".py", ", line ", ", in "), re.compile(rf'(?P<path>[\w./-]{{1,400}}\.py)"?, line {_AT}, in {_FUNCTION}')),
+    _Form((".py in ", " at line "), re.compile(rf"{_PATH} in {_FUNCTION} at line {_AT}"), signature=True),  # Sentry
+    _Form((".py in ", "("), re.compile(r"^\s*(?P<path>[~/][\w./~-]+\.py) in (?P<function>\w+)\("), signature=True),  # an older notebook
+    _Form((".py:", " in "), re.compile(rf"(?<!File ){_PATH}:{_AT}:? in {_FUNCTION}")),  # rich, pytest
+    _Form((".py:", " ("), re.compile(rf"^\s*{_FUNCTION} \({_PATH}:{_AT}\)$")),  # py-spy
+    _Form((".py(", "): "), re.compile(rf"^\s*{_PATH}\({_AT}\): {_FUNCTION}$")),  # pybind11
+    _Form(
+        ("#",),  # a debugger, or PyTorch's own account of C++
+        re.compile(
+            r"^\s*(?:frame )?#\d{1,3}:? +(?=0x|[\w~]*::|\w+\(|\w+ \((?:\w+=|\)))(?:0x[0-9a-f]+ in )?"
+            r"(?P<function>[a-zA-Z_~][\w:~]*)(?=[<(\s])"
+            r"(?:.{0,2000}? (?:from|at|in) (?P<path>[\w./?+-]{1,300})(?::(?P<line>\d+))?)?"
+        ),
+        signature=True,
+    ),
+    _Form(("ray::", "() (pid="), re.compile(r"(?P<path>ray::\w+)\.(?P<function>\w+)\(\) \(pid="), signature=True),
+)
+_ENDS_SOURCE = re.compile(rf"{_PATH}:{_AT}:(?: [A-Z]\w*(?:Error|Exception|Exit|Interrupt|OutOfResources))?\s*$")
+"""Where pytest ends the source of a frame, which stands above it."""
+_BEGINS_SOURCE = re.compile(r"\s*(?:async )?def (?P<function>\w+)\(")
+_PARTS = re.compile(r"(?:_ ){5}|_{5,} |={5}")
+MOST_SOURCE = 400
+_NO_PYTHON = re.compile(r"$|ray::|\?\?|[^<\n]*\.(?:so|cpp|cc|cu|c|h)\b")
 _OPEN = re.compile(r'File "[^"\n]{0,500}$|\.py"?(?:, line|:\d+ in$|", l?i?n?e?)|", line \d+')
 _EXCEPTION = re.compile(r"\s{0,3}(?:[\w.]*(?:Error|Exception|Exit|Interrupt|OutOfResources)\b|ray\.exceptions|Killed\b)")
 _CARETS = re.compile(r"\s*[~^]+\s*$")
+_NUMBERED = re.compile(r"\s*(?P<arrow>❱|-{1,8}>)?\s*\d{1,6}(?:[ │|]+(?P<code>.*)|$)")
 MOST_JOINED = 3
 
 
-def frame_of(line: LogLine, following: Sequence[LogLine] = (), order: int = 0) -> Frame | None:
-    """The frame that a line shows, with the source code behind it on the same line, or None; `order` is the line's place.
+def may_show_frame(text: str) -> bool:
+    """Does one of the texts stand in it without which no line shows a frame?"""
+    return ".py" in text or 'File "' in text or "#" in text[:12] or "ray::" in text
 
-    One broken by a wrap is completed from the lines after it.
+
+def frame_of(line: LogLine, following: Sequence[LogLine] = (), order: int = 0) -> tuple[Frame, int] | None:
+    """(the frame that a line shows, with the source code behind it on the same line; how many of the lines after it complete it).
+
+    `order` is the line's place.
     """
     text = line.text
-    if ".py" not in text and 'File "' not in text:
+    found = _matched(text) or _completed(text, line, following)
+    if found is None:
         return None
-    match = _matched(text) or _completed(text, line, following)
-    if match is None:
-        return None
-    number = match.groupdict().get("line") or ""
-    return Frame(
-        path=match["path"], function=match["function"].rsplit(".", 1)[-1], speaker=line.speaker, source=line.source, line=line.number,
-        file_line=int(number) if number.isdigit() else None, echo=match.string[match.end() :].strip() if len(match.string) < 4000 else "",
-        order=order,
-    )  # fmt: skip
+    form, match, joined = found
+    number = match["line"] if "line" in match.re.groupindex else None
+    behind = "" if form.signature or len(match.string) >= 4000 else match.string[match.end() :].strip()
+    file_line = int(number) if number is not None and number.isdigit() else None
+    function = re.split(r"\.|::", match["function"])[-1]
+    return Frame(match["path"] or "", function, line.speaker, line.source, line.number, file_line, behind, order), joined
 
 
-def _matched(text: str) -> re.Match[str] | None:
-    """Each form is tried where its own words stand."""
-    file = "File" in text
-    match = (_CPYTHON.search(text) or _NOTEBOOK.search(text)) if file else None
-    match = match or (_CUT.search(text) if ", line " in text else None) or (_OLD_NOTEBOOK.match(text) if ".py in " in text else None)
-    return match or (_RICH.search(text) if not file and ".py:" in text and " in " in text else None)
+def _matched(text: str, joined: int = 0) -> _Found | None:
+    for form in _FORMS:
+        if all(need in text for need in form.needs) and (match := form.pattern.search(text)) is not None:
+            return form, match, joined
+    return None
 
 
-def _completed(text: str, line: LogLine, following: Sequence[LogLine]) -> re.Match[str] | None:
+def _completed(text: str, line: LogLine, following: Sequence[LogLine]) -> _Found | None:
     if not _OPEN.search(text[-600:]):
         return None
     tight = loose = text
-    for nxt in following[:MOST_JOINED]:
+    for joined, nxt in enumerate(following[:MOST_JOINED], start=1):
         if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip():
             return None
         tight, loose = tight + nxt.text.strip(), loose.rstrip() + " " + nxt.text.strip()
-        match = _matched(loose) or _matched(tight)
-        if match is not None:
-            return match
+        found = _matched(loose, joined) or _matched(tight, joined)
+        if found is not None:
+            return found
     return None
+
+
+def source_blocks(lines: Sequence[LogLine]) -> dict[int, tuple[Frame, range]]:
+    """Where pytest printed a function's source and, below it, where it stands: that place -> (its frame, the source)."""
+    found: dict[int, tuple[Frame, range]] = {}
+    last = -1
+    for order, line in enumerate(lines):
+        if ".py:" not in line.text or len(line.text) > 400 or (match := _ENDS_SOURCE.match(line.text)) is None:
+            continue
+        above = range(order - 1, max(last, order - MOST_SOURCE), -1)
+        first = next((n for n in above if _PARTS.match(lines[n].text)), above.stop)
+        begins = next((n for n in range(first + 1, order) if _BEGINS_SOURCE.match(lines[n].text)), None)
+        last = order
+        if begins is not None and (function := _BEGINS_SOURCE.match(lines[begins].text)) is not None:
+            source = range(begins, next((n for n in range(begins, order) if lines[n].text.startswith("E  ")), order))
+            shown = next((lines[n].text.strip() for n in reversed(source) if lines[n].text.strip()), "")
+            file_line = int(match["line"])
+            frame = Frame(match["path"], function["function"], line.speaker, line.source, line.number, file_line, shown, order)
+            found[order] = frame, source
+    return found
+
+
+def says_more(frame: Frame) -> bool:
+    """Is it a debugger's or Ray's, whose line says more than where the code stands: which engine it is, which worker?"""
+    return not frame.path.endswith((".py", ".pyx")) and _NO_PYTHON.match(frame.path) is not None
 
 
 def is_echo(line: LogLine) -> bool:
@@ -65,3 +133,9 @@ def is_echo(line: LogLine) -> bool:
 def is_carets(text: str) -> bool:
     """The marks that Python 3.11 draws below a source line."""
     return bool(_CARETS.match(text))
+
+
+def numbered_source(text: str) -> tuple[bool, str] | None:
+    """(does an arrow say that the frame stands here, the code) of a line of source with its number, as notebooks and rich show it."""
+    match = _NUMBERED.match(text) if text[:1] in " ❱-" else None
+    return None if match is None else (match["arrow"] is not None, (match["code"] or "").strip(" │"))

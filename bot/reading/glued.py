@@ -16,6 +16,8 @@ _RECORD = re.compile(
 )
 _FRAME = re.compile(r'(?<=\S)\s+(?=File "[^"\n]{1,400}", line \d{1,7}, in [\w<>]+)|(?<=\S)\s+(?=Traceback \(most recent call last\))')
 _EXCEPTION = re.compile(r"(?<=\S)\s+(?=(?:[a-z_]\w*\.){0,4}[A-Z]\w*(?:Error|Exception|OutOfResources)(?:: |$))")
+_WRITTEN_OUT = re.compile(r'\\n\s*File \\?"|", line \d+, in [^\n]{1,400}?\\n')
+"""A traceback as a text within a text shows it: its line ends are written out."""
 _BEGINNING = re.compile(
     r"[(IEWC[\n](?:(?<=\()(?:Worker|EngineCore|VllmWorker|RayWorker|APIServer)|(?:NFO|RROR|ARNING|RITICAL) \d\d-\d\d "
     r"|(?<=\[)(?:rank\d|\d{4}-\d\d-\d\d )|(?<=\n))"
@@ -32,6 +34,8 @@ def pieces_of(raw: str) -> Sequence[str]:
 
 def records_of(text: str) -> Sequence[str]:
     """The records that a line holds, first to last; the text itself where it is one."""
+    if "\\n" in text and _WRITTEN_OUT.search(text):
+        text = text.replace("\\n", "\n").replace('\\"', '"')
     if len(text) > 40 and _BEGINNING.search(text, 1):
         parts = [part for part in _RECORD.split(text) if part.strip()] or [text]
         return [piece for part in parts for piece in _frames(part)]

@@ -82,8 +82,39 @@ def _record_line(number: int, raw: str) -> Iterator[Shipped]:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return
-    if isinstance(record, dict) and (shipped := _of_record(number, _flat(record))) is not None:
-        yield from _split(shipped)
+    if isinstance(record, dict):
+        fields = _flat(record)
+        if '"frames"' in text:
+            fields["frames"] = "\n".join(_stack(record))
+        if (shipped := _of_record(number, fields)) is not None:
+            yield from _split(shipped)
+
+
+def _stack(value: Any) -> Iterator[str]:
+    """Tracebacks that a record holds as objects, as Python prints them: their frames, and what was raised behind them."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _stack(one)
+    if isinstance(value, dict):
+        frames = value.get("frames")
+        for frame in frames if isinstance(frames, list) else ():
+            yield from _frame_line(frame) if isinstance(frame, dict) else ()
+        yield from (line for name, inner in value.items() if name != "frames" for line in _stack(inner))
+        yield from _raised_line(value)
+
+
+def _frame_line(frame: Mapping[str, Any]) -> Iterator[str]:
+    """An object with filename, lineno and function, as Sentry and structlog write them."""
+    path, function, line = frame.get("filename"), frame.get("function", frame.get("name")), frame.get("lineno")
+    if path and function and line:
+        yield f'  File "{path}", line {line}, in {function}'
+        yield from (f"    {str(frame[key]).strip()}" for key in ("context_line", "line") if frame.get(key))
+
+
+def _raised_line(exception: Mapping[str, Any]) -> Iterator[str]:
+    raised, said = exception.get("exc_type", exception.get("type")), exception.get("exc_value", exception.get("value"))
+    if isinstance(raised, str) and isinstance(said, str) and raised.endswith(("Error", "Exception")):
+        yield f"{raised}: {said}"
 
 
 def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
@@ -113,6 +144,10 @@ def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
     if said is None or (timed is None and _first(_SURE_KEYS, fields) is None):
         return None
     message = fields[said]
+    for value in fields.values():  # the traceback stands apart: exc_info, exception, stack_trace, error.stack, …
+        if '", line ' in value and value.strip() not in message:
+            message += "\n" + value
+            break
     process = fields.get("processName")
     if process and "levelname" in fields:
         message = f"({process} pid={fields.get('process', 0)}) {message}"
@@ -222,6 +257,10 @@ def _close(done: _Open, parent: _Open) -> None:
         parent.inner += done.inner
         return
     message = _first(MESSAGE_KEYS, done.fields)
+    if done.key == "frames":
+        done.inner += [(done.places["filename"], {"message": line}) for line in _frame_line(done.fields)]
+    elif done.inner:
+        done.inner += [(done.places["value"], {"message": line}) for line in _raised_line(done.fields)]
     for _, fields in done.inner:
         for name, value in done.fields.items():
             fields.setdefault(name, value)

@@ -68,7 +68,7 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
-    broken = wrap.broke(width, continuation)
+    broken = wrap.broke(width, continuation) and not text.endswith(("╮", "╯"))
     half = _HALF.search(text[-600:])
     if not broken and half is None:
         return None
