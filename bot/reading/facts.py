@@ -109,9 +109,11 @@ class _Tracebacks:
 
 def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
     """What people say in the lines that are theirs, each at the line where it says so."""
-    for paragraph in _paragraphs(lines, spoken):
+    paragraphs = list(_paragraphs(lines, spoken))
+    flowing = [_flowing([lines[order].text for order in paragraph]) for paragraph in paragraphs]
+    for paragraph, every in zip(paragraphs, speech_of(book).read(flowing), strict=True):
         begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0))
-        for said in speech_of(book).read(_flowing([lines[order].text for order in paragraph])):
+        for said in every:
             order = paragraph[bisect_right(begins, said.at) - 1]
             line = lines[order]
             yield Fact(

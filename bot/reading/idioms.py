@@ -8,6 +8,8 @@ from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 SURE = 4
+TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free")
+"""Words one of which stands in every sentence that is read so, but where a moment complains by itself."""
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
 _NEARBY = 44

@@ -4,19 +4,19 @@ A sentence has complaints (it ran out, it crashed, it was killed) and moments (l
 said best and standing nearest to the complaint, is what the sentence says. The words stand in rules/words.toml.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
 
-from bot.reading.idioms import SURE, says_by_itself
-from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart, bounds, spoken_of
-from bot.reading.words import Mention, Plain, words_of
+from bot.reading.idioms import SURE, TELLING, says_by_itself
+from bot.reading.plain import Plain
+from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.talk import Talk, talks
+from bot.reading.words import Mention, words_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Moment
 
-LONGEST = 60
-"""Words of the rulebook that are read of one sentence: nobody says more, and each is held against the others."""
 _RATHER = {"prose.serving": -1, "prose.launch": -1, "prose.startup-check": 1}
 """People say serving and starting of everything; what had not begun is said of nothing else."""
 
@@ -38,25 +38,45 @@ class Speech:
         self._words = words_of(book)
         self._moments = {moment.id: moment for moment in book.moments}
         self._aside = {moment.id for moment in book.moments if moment.aside}
+        bits = self._words.bits
+        self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
+        self._named, self._asides = bits("moment", "make"), bits(*self._aside)
+        self._telling = bits("moment", *TELLING)
+        self._before, self._sure = bits("before"), bits("telling", "make")
+        self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
 
-    def read(self, text: str) -> list[Said]:
-        """What a paragraph says: that memory ran out, what was going on (as one sentence says it best, or all together), what denies it."""
-        given = Plain(text)
-        mentions = [one for one in self._words.mentions(given.text) if one.means != "nothing"]
-        starts = [one.start for one in mentions]
-        parts = ((start, mentions[bisect_left(starts, start) : bisect_left(starts, end)]) for start, end in bounds(given.text))
-        every = [self._sentence(start, words[:LONGEST], given.text) for start, words in parts if words]
-        best = max((said for one in every if (said := self._of(one)) is not None), key=lambda said: said.weight, default=None)
+    def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
+        """What each paragraph (of whole lines) says: that memory ran out, what was going on (as one sentence says it best, or all
+        together), what denies it.
+        """
+        given = Plain("".join(paragraphs))
+        begins = [0, *accumulate(map(len, paragraphs))][:-1]
+        for begin, talk in zip(begins, talks(self._words, self._moments, given.text, [*map(given.place, begins)]), strict=True):
+            yield [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)]
+
+    def _all(self, talk: Talk) -> list[Said]:
+        best = self._best(talk)
         if best is None or best.moment.id == "prose.launch":
-            best = self._together(every) or best
-        elsewhere = any(one.names("prose.other-fault", "prose.denied") for one in every) and not any(one.has("shortage") for one in every)
-        failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not elsewhere else None
-        found = (self._shortage(every), self._failure(every), best, failed, *self._beside(every))
-        return [replace(said, at=given.place(said.at)) for said in found if said is not None]
+            best = self._together(talk) or best
+        failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not self._elsewhere(talk) else None
+        found = (self._shortage(talk), self._failure(talk), best, failed, *self._beside(talk))
+        return [said for said in found if said is not None]
 
-    def _sentence(self, start: int, words: Sequence[Mention], text: str) -> Sentence:
-        words = _with_cache(Sentence(start, text, words, {}))
-        return Sentence(start, text, words, spoken_of(words, text, self._moments))
+    def _best(self, talk: Talk) -> Said | None:
+        """What one sentence says better than those before it; those that cannot are not read."""
+        best: Said | None = None
+        for number in talk.holding(self._telling):
+            if best is None or self._most(talk.held(number)) > best.weight:
+                said = self._of(talk[number])
+                best = said if said is not None and (best is None or said.weight > best.weight) else best
+        return best
+
+    def _most(self, held: int) -> int:
+        """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
+        if not (held & self._named and held & self._complaints):
+            return SURE
+        instead = bool(held & self._before)
+        return max(SURE, max(WEIGHT.values()) + 2 * bool(held & self._sure or instead) + bool(held & self._rather or instead))
 
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
@@ -97,18 +117,19 @@ class Speech:
             return "", "off"
         return (rule.begins_after, "while") if relation == "before" else (rule.id, relation)
 
-    def _together(self, every: Sequence[Sentence]) -> Said | None:
+    def _together(self, talk: Talk) -> Said | None:
         """What all sentences leave: a moment named beyond doubt in or beside one that complains, that none says was over or to come.
 
         Where nobody complains, a log may: then what only a server that runs is asked.
         """
-        loud = {n for n, one in enumerate(every) if one.has("shortage", "killed")}
-        loud = loud or {n for n, one in enumerate(every) if one.has(*COMPLAINTS)}
-        over = {m.moment for one in every for m, relation in one.relations.items() if relation in ("past", "before", "off")}
+        complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
+        loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
+        naming = [number for number in talk.holding(self._named) if talk[number].relations]
+        over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
-        for place, one in enumerate(every):
+        for place, one in ((place, talk[place]) for place in naming):
             near = 0 if not loud or place in loud else 1
-            if (near and not {place - 1, place + 1} & loud) or one.has("question") or (loud and one.text.startswith("#", one.start)):
+            if one.has("question") or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)
@@ -117,36 +138,32 @@ class Speech:
                 rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), self._at(meant, moment.start)))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
-    def _shortage(self, every: Sequence[Sentence]) -> Said | None:
+    def _elsewhere(self, talk: Talk) -> bool:
+        """Is another fault named, or memory's denied, and nowhere that memory ran out?"""
+        if any(talk[number].has("shortage") for number in talk.holding(self._shortages)):
+            return False
+        return any(talk[number].names("prose.other-fault", "prose.denied") for number in talk.holding(self._asides))
+
+    def _shortage(self, talk: Talk) -> Said | None:
         """That memory ran out; a question whether it would says nothing."""
+        every = map(talk.__getitem__, talk.holding(self._shortages))
         found = (words[0] for one in every if (words := one.all_of("shortage")) and not one.has("question"))
         return next((self._at("prose.oom", word.start, 0) for word in found), None)
 
-    def _failure(self, every: Sequence[Sentence]) -> Said | None:
+    def _failure(self, talk: Talk) -> Said | None:
         """That something went wrong, whatever it was."""
-        found = (word for one in every for word in one.all_of("failure", "error", "killed"))
+        found = (word for number in talk.holding(self._failures) for word in talk[number].all_of("failure", "error", "killed"))
         return next((self._at("prose.failure", word.start, 0) for word in found), None)
 
-    def _beside(self, every: Sequence[Sentence]) -> Iterator[Said]:
+    def _beside(self, talk: Talk) -> Iterator[Said]:
         """What says that memory is not what failed; another fault only where something failed at all."""
-        failed = any(one.has(*COMPLAINTS) for one in every)
-        for moment in (moment for one in every for moment in one.relations if moment.moment in self._aside):
-            if failed or moment.moment != "prose.other-fault":
+        relations = (talk[number].relations for number in talk.holding(self._asides))
+        for moment in (moment for several in relations for moment in several if moment.moment in self._aside):
+            if moment.moment != "prose.other-fault" or any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints)):
                 yield self._at(moment.moment, moment.start, 0)
 
     def _at(self, moment: str, at: int, weight: int = SURE) -> Said:
         return Said(self._moments[moment], at, weight)
-
-
-def _with_cache(one: Sentence) -> list[Mention]:
-    """The words of a sentence, with the making of a cache as a moment of its own."""
-    parting = (*COMPLAINTS, "moment", "but", "before", "after", "while")
-    for made, cache in one.pairs("make", "cache", 36):
-        if one.joined(made, cache) and not any(word.means in parting for word in one.between(made, cache)):
-            first, last = sorted((made, cache))
-            rest = [word for word in one.words if word not in (made, cache)]
-            return sorted([*rest, Mention(first.start, last.end, "moment", "prose.allocation", True)])
-    return list(one.words)
 
 
 @lru_cache(maxsize=4)

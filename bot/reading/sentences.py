@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
@@ -21,7 +20,6 @@ DENIES = 32
 """Letters between a denial and the joining word that it denies: `not considered during`."""
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
-_END = re.compile(r"[.!?;](?=[\s\"')*_`]|$)[\"')*_`]*|[。！？；]|\n+")
 _COMMA = re.compile(r"[,，、]")
 _JOINTS = ("and", "or", ",", "/", "and the", "->", "的", "")
 
@@ -34,10 +32,11 @@ class Sentence:
     text: str
     words: Sequence[Mention]
     relations: Mapping[Mention, str]
+    means: frozenset[str]
 
     def has(self, *means: str) -> bool:
         """Is there a word that means one of these?"""
-        return any(one.means in means for one in self.words)
+        return not self.means.isdisjoint(means)
 
     def names(self, *moments: str) -> bool:
         """Does it name one of these moments, however it speaks of it?"""
@@ -45,7 +44,7 @@ class Sentence:
 
     def all_of(self, *means: str) -> list[Mention]:
         """Its words that mean one of these."""
-        return [one for one in self.words if one.means in means]
+        return [one for one in self.words if one.means in means] if self.has(*means) else []
 
     def between(self, one: Mention, other: Mention) -> list[Mention]:
         """The words that stand between two of them."""
@@ -59,14 +58,10 @@ class Sentence:
 
     def pairs(self, means: str, other: str, within: int) -> list[tuple[Mention, Mention]]:
         """Two words of these meanings with no more than so many letters between them, the nearest first."""
+        if means not in self.means or other not in self.means:
+            return []
         found = [(a, b) for a in self.all_of(means) for b in self.all_of(other) if apart(a, b) <= within]
         return sorted(found, key=lambda pair: apart(*pair))
-
-
-def bounds(text: str) -> Sequence[tuple[int, int]]:
-    """Where the sentences of a plain text begin and end."""
-    ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
-    return [(start, end) for start, end in pairwise(ends) if text[start:end].strip()]
 
 
 def apart(one: Mention, other: Mention) -> int:

@@ -1,28 +1,23 @@
 """The words of people's sentences that rules/words.toml knows, found in a text all at once."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import ahocorasick_rs
 
 from bot.rulebook.book import Rulebook, written
 
-_WHOLE = re.compile(
-    r"""(?<![\w-])-{1,2}(?!enforce[-_]eager)[A-Za-z][\w-]*
-    |\b(?=\w+(?:[_=]|://))(?:[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))""",
-    re.VERBOSE,
-)
-"""A flag, an environment variable, an address: no words of a sentence."""
-_QUOTES = str.maketrans("‘’ʼ\u00a0", "''' ")
-"""How a phone writes an apostrophe, and a space that does not break."""
-_NOISE = re.compile(r"[*`]+|(?<=[^\S\n])[^\S\n]+")
-_LETTER = re.compile(r"[a-z0-9à-ÿ]")
-LETTERS = _LETTER.pattern + "*"
+LETTER = "[a-z0-9à-ÿ]"
+LETTERS = f"{LETTER}*"
+_LETTERS = frozenset(letter for letter in map(chr, range(0x100)) if re.fullmatch(LETTER, letter))
 BETWEEN = r"(?:[^\s.;!?,]+\ ){0,4}?"
 """Up to four words, where a word of the file has `…`."""
+
+Hit = tuple[int, int, int]
+"""(number of how a word begins, where it stands, where that ends)."""
 
 
 class Mention(NamedTuple):
@@ -46,27 +41,16 @@ class _Word(NamedTuple):
     telling: bool
     joined: bool
 
+    def names(self) -> tuple[str, ...]:
+        """What it is: its meaning, and of a moment which, and whether it is telling."""
+        return (self.means, self.moment, *(("telling",) if self.telling else ()))
 
-class Plain:
-    """A text as its words are looked for: in small letters, a hyphen or underscore within a word as a space, emphasis left out."""
-
-    def __init__(self, text: str) -> None:
-        text = _WHOLE.sub(lambda whole: "\0" * len(whole[0]), text.translate(_QUOTES))
-        small = text.lower() if len(text.lower()) == len(text) else "".join(sign.lower()[:1] or " " for sign in text)
-        self._ends: list[int] = []
-        self._left_out: list[int] = [0]
-        parts: list[str] = []
-        at = 0
-        for noise in _NOISE.finditer(small):
-            parts.append(small[at : noise.start()])
-            at = noise.end()
-            self._ends.append((self._ends[-1] if self._ends else 0) + len(parts[-1]))
-            self._left_out.append(self._left_out[-1] + at - noise.start())
-        self.text = written("".join([*parts, small[at:]]))
-
-    def place(self, at: int) -> int:
-        """Where in the text as given a place of this one stands."""
-        return at + self._left_out[bisect_right(self._ends, at)]
+    def ends(self, text: str, start: int, end: int) -> int:
+        """Where the word ends whose beginning stands between the two places, behind no other letter; 0 where it does not stand there."""
+        if "…" in self.said or "*" in self.said:
+            match = _pattern(self.said).match(text, start)
+            return 0 if match is None else match.end()
+        return 0 if text[end : end + 1] in _LETTERS and self.said[-1] in _LETTERS else end
 
 
 class Words:
@@ -82,25 +66,46 @@ class Words:
             for telling, several in ((True, moment.telling), (False, moment.says)):
                 for said in map(written, several):
                     begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling, said.split()[0] in joins))
-        self._words = list(begins.values())
+        self._words = [(begin[0] in _LETTERS, words) for begin, words in begins.items()]
         self._automaton = ahocorasick_rs.AhoCorasick(list(begins))
+        self._bits: dict[str, int] = {}
+        self.held = [self.bits(*(name for word in words for name in word.names())) for words in begins.values()]
 
-    def mentions(self, text: str) -> list[Mention]:
-        """Its words in the order of a plain text; of two that overlap, the longer one."""
-        found = sorted(self._standing(text), key=lambda one: (one.start - one.end, one.start))
+    def bits(self, *names: str) -> int:
+        """What these meanings and moments are in a number that says which words a sentence may hold."""
+        held = 0
+        for name in names:
+            held |= self._bits.setdefault(name, 1 << len(self._bits))
+        return held
+
+    def hits(self, text: str) -> list[Hit]:
+        """Where words may stand in a plain text, by where their beginnings end."""
+        return self._automaton.find_matches_as_indexes(text, overlapping=True)
+
+    def mentions(self, text: str, hits: Iterable[Hit]) -> list[Mention]:
+        """The words that do, in the order of the text; of two that overlap, the longer one."""
+        found = list(self._standing(text, hits))
+        ordered = sorted(found)
+        if all(one.end <= other.start for one, other in pairwise(ordered)):
+            return ordered
+        first, last = ordered[0].start, max(one.end for one in found)
+        used = bytearray(last - first)
         taken: list[Mention] = []
-        used = bytearray(len(text))
-        for one in found:
-            if not any(used[one.start : one.end]):
-                used[one.start : one.end] = b"\1" * (one.end - one.start)
+        for one in sorted(found, key=lambda one: (one.start - one.end, one.start)):
+            start, end = one.start - first, one.end - first
+            if not any(used[start:end]):
+                used[start:end] = b"\1" * (end - start)
                 taken.append(one)
         return sorted(taken)
 
-    def _standing(self, text: str) -> Iterator[Mention]:
-        for place, start, _ in self._automaton.find_matches_as_indexes(text, overlapping=True):
-            for word in self._words[place]:
-                if (match := _pattern(word.said).match(text, start)) is not None:
-                    yield Mention(start, match.end(), word.means, word.moment, word.telling, word.joined)
+    def _standing(self, text: str, hits: Iterable[Hit]) -> Iterator[Mention]:
+        for place, start, begun in hits:
+            letter, words = self._words[place]
+            if letter and text[start - 1 : start] in _LETTERS:
+                continue
+            for word in words:
+                if end := word.ends(text, start, begun):
+                    yield Mention(start, end, word.means, word.moment, word.telling, word.joined)
 
 
 def _beginning(said: str) -> str:
@@ -111,9 +116,8 @@ def _beginning(said: str) -> str:
 def _pattern(said: str) -> "re.Pattern[str]":
     parts = [re.escape(part.strip()) for part in said.rstrip("*").split("…")]
     body = (r"\ " + BETWEEN).join(parts).replace(r"\*", LETTERS)
-    before = rf"(?<!{_LETTER.pattern})" if _LETTER.match(said) else ""
-    after = LETTERS if said.endswith("*") else rf"(?!{_LETTER.pattern})" if _LETTER.match(said[-1]) else ""
-    return re.compile(before + body + after)
+    after = LETTERS if said.endswith("*") else rf"(?!{LETTER})" if said[-1] in _LETTERS else ""
+    return re.compile(body + after)
 
 
 @lru_cache(maxsize=4)

@@ -4,15 +4,20 @@ import time
 
 import pytest
 
-from bot.reading.said import speech_of
+from bot.reading.said import Said, speech_of
 from bot.rulebook.load import load_rulebook
 
 SPEECH = speech_of(load_rulebook())
 
 
+def read(text: str) -> list[Said]:
+    [every] = SPEECH.read([f"{text}\n"])
+    return every
+
+
 def said(text: str) -> str | None:
     """The moment that the text says it failed in."""
-    named = [one.moment.id.removeprefix("prose.") for one in SPEECH.read(text)]
+    named = [one.moment.id.removeprefix("prose.") for one in read(text)]
     return next((name for name in named if name not in ("oom", "failure", "it-failed", "denied", "pressure", "other-fault")), None)
 
 
@@ -54,13 +59,25 @@ def test_the_moment_that_was_going_on_is_what_a_sentence_says(text: str, moment:
     assert said(text) == moment
 
 
+def test_of_many_sentences_the_one_that_says_it_best_counts_wherever_it_stands() -> None:
+    vague, clear = "It crashed at some load. ", "It runs out of memory while capturing the graphs. "
+    assert {said(vague * 40 + clear), said(clear + vague * 40)} == {"capture"}
+
+
+def test_each_paragraph_is_read_by_itself_and_its_places_are_its_own() -> None:
+    texts = ["**Title**  of  this\n", "It went OOM while the graphs are captured.\n", "Thanks!\n", "OOM before any weights are loaded.\n"]
+    every = list(SPEECH.read(texts))
+    assert [sorted({one.moment.id for one in several}) for several in every][::2] == [[], []]
+    assert [texts[n][one.at :][:3] for n in (1, 3) for one in every[n] if one.moment.id == "prose.oom"] == ["OOM", "OOM"]
+
+
 def test_a_flag_or_a_variable_is_no_word_of_a_sentence() -> None:
     assert said("OOM with --load-format dummy and VLLM_SLEEP_WHEN_IDLE=1") is None
 
 
 def test_a_place_is_that_of_the_text_as_given() -> None:
     text = "**Bug**: it   goes *OOM* while `capture_model` runs"
-    [oom, capture] = [one for one in SPEECH.read(text) if one.moment.id in ("prose.oom", "prose.capture")]
+    [oom, capture] = [one for one in read(text) if one.moment.id in ("prose.oom", "prose.capture")]
     assert (text[oom.at :][:3], text[capture.at :][:13]) == ("OOM", "capture_model")
 
 
@@ -69,5 +86,5 @@ def test_a_place_is_that_of_the_text_as_given() -> None:
 )
 def test_neither_one_long_sentence_nor_many_short_ones_take_long(text: str) -> None:
     began = time.process_time()
-    SPEECH.read(text)
+    read(text)
     assert time.process_time() - began < 2.0
