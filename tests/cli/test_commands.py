@@ -97,7 +97,7 @@ def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oomb
     (line,) = [line for line in oombot("stats")[1].splitlines() if "more host memory" in line]
     assert line.split()[-6:] == ["1", "0", "0", "0", "1", "0"]
     counted = oombot("stats")[1]
-    assert re.search(r"^mean time to outcome: \d seconds?$", counted, re.MULTILINE)
+    assert re.search(r"^mean time to outcome: \d+ seconds?$", counted, re.MULTILINE)
     assert "mean_seconds_to_outcome" in oombot("stats", "--json")[1]
 
 

@@ -74,7 +74,7 @@ def test_a_password_in_a_url_is_hidden_and_its_host_stays() -> None:
 def test_hostile_text_takes_no_long_time(text: str) -> None:
     begun = time.process_time()
     redact(text)
-    assert time.process_time() - begun < 2.0
+    assert time.process_time() - begun < 5.0
 
 
 @pytest.mark.parametrize(

@@ -87,4 +87,4 @@ def test_a_place_is_that_of_the_text_as_given() -> None:
 def test_neither_one_long_sentence_nor_many_short_ones_take_long(text: str) -> None:
     began = time.process_time()
     read(text)
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < 5.0

@@ -103,9 +103,9 @@ def test_a_shared_name_in_a_text_stays_several(gpus: Gpus) -> None:
 
 def test_a_megabyte_without_any_card_is_scanned_in_a_blink(gpus: Gpus) -> None:
     text = "(EngineCore pid=77) INFO 11-30 04:12:33 [gpu_worker.py:298] Available KV cache memory: 1.00 GiB in 2.3 s\n" * 10_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert gpus.mentions(text) == ()
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_a_broken_file_names_every_row_that_is_wrong(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -241,9 +241,9 @@ def test_a_clean_rulebook_is_one_row_that_says_how_much_was_read(tmp_path: Path)
 def test_no_redaction_pattern_is_tired_by_a_long_word() -> None:
     from bot.reading.redact import redact
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     redact("docker run -e HF_TOKEN " + "a-" * 20_000 + "token=abcdef123456")
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_the_page_for_newcomers_shows_a_rule_that_works(tmp_path: Path) -> None:

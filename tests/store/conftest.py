@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from bot.store import deliveries
 from bot.store.store import Store, open_store
 
 
@@ -85,3 +86,11 @@ async def store(url: str) -> AsyncIterator[Store]:
     opened = await open_store(url)
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets so many seconds pass for deliveries and their leases, at once: no test of them waits, and none depends on a quick machine."""
+    passed, clock = [0.0], deliveries.clock
+    monkeypatch.setattr(deliveries, "clock", lambda: clock() + int(sum(passed) * 1_000_000))
+    return passed.append

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -8,13 +9,13 @@ from bot.store.store import Store
 from tests.store.material import document, paste
 
 
-async def test_who_slept_past_the_lease_writes_nothing_beside_the_one_who_took_over(store: Store) -> None:
+async def test_who_slept_past_the_lease_writes_nothing_beside_the_one_who_took_over(store: Store, later: Callable[[float], None]) -> None:
     await store.deliver("T1", "C1", "t1", "Ev1", "event", b"x")
     slept, taken = asyncio.Event(), asyncio.Event()
     refused: list[str] = []
 
     async def sleeper() -> None:
-        first = await store.claim("sleeper", 0.05)
+        first = await store.claim("sleeper", 30)
         assert first
         slept.set()
         await taken.wait()
@@ -31,7 +32,7 @@ async def test_who_slept_past_the_lease_writes_nothing_beside_the_one_who_took_o
 
     async def heir() -> None:
         await slept.wait()
-        await asyncio.sleep(0.1)
+        later(31)
         second = await store.claim("heir", 60)
         assert second
         assert second.attempts == 2

@@ -1,5 +1,6 @@
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -61,14 +62,14 @@ async def test_what_has_no_thread_waits_for_nobody(store: Store) -> None:
     assert {(await store.claim("w", 30)).key for _ in range(2)} == {"a", "b"}  # type: ignore[union-attr]
 
 
-async def test_a_failed_delivery_keeps_its_thread_waiting_until_its_time(store: Store) -> None:
+async def test_a_failed_delivery_keeps_its_thread_waiting_until_its_time(store: Store, later: Callable[[float], None]) -> None:
     await deliver(store, "a1")
     await deliver(store, "a2")
     first = await store.claim("w1", 30)
     assert first
-    assert await store.fail(first.id, "Slack answered 500", retry_after=0.2)
+    assert await store.fail(first.id, "Slack answered 500", retry_after=60)
     assert await store.claim("w1", 30) is None
-    await asyncio.sleep(0.25)
+    later(61)
     again = await store.claim("w1", 30)
     assert again
     assert (again.key, again.attempts) == ("a1", 2)
@@ -86,22 +87,22 @@ async def test_a_delivery_given_up_lets_its_thread_go_on(store: Store) -> None:
     assert (await store.backlog())["failed"] == 1
 
 
-async def test_an_expired_lease_is_claimed_again(store: Store) -> None:
+async def test_an_expired_lease_is_claimed_again(store: Store, later: Callable[[float], None]) -> None:
     await deliver(store, "a1")
-    await store.claim("w1", 0.05)
+    await store.claim("w1", 30)
     assert await store.claim("w2", 30) is None
-    await asyncio.sleep(0.1)
+    later(31)
     taken = await store.claim("w2", 30)
     assert taken
     assert (taken.key, taken.attempts) == ("a1", 2)
 
 
-async def test_a_renewed_lease_is_not(store: Store) -> None:
+async def test_a_renewed_lease_is_not(store: Store, later: Callable[[float], None]) -> None:
     await deliver(store, "a1")
-    mine = await store.claim("w1", 0.05)
+    mine = await store.claim("w1", 30)
     assert mine
-    assert await store.renew(mine.id, 30)
-    await asyncio.sleep(0.1)
+    assert await store.renew(mine.id, 90)
+    later(31)
     assert await store.claim("w2", 30) is None
 
 

@@ -83,11 +83,11 @@ def test_it_loads_nothing_heavy() -> None:
     assert ran.stdout.strip() == "[]"
 
 
-def test_it_takes_few_milliseconds(sqlite_url: str) -> None:
+def test_it_takes_few_milliseconds_of_the_processor(sqlite_url: str) -> None:
     drop(sqlite_url, Origin(), [paste()], document())
     took = []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         assert drop(sqlite_url, Origin(), [paste(LOG * 4)], document())
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert min(took) < 0.04

@@ -3,6 +3,7 @@ import hashlib
 
 import pytest
 from sqlalchemy import Connection, func, select
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.domain.incident import Contribution, Origin
 from bot.store import index
@@ -14,6 +15,7 @@ from tests.store.conftest import postgres_database
 from tests.store.material import EAGER, LOG, LOWER_SEQS, NOW, document, paste
 
 T1 = Origin("T0000001", "E1", "C1", "171.1", private=True)
+GATE = 7  # an advisory lock
 
 
 async def test_another_team_finds_nothing(store: Store) -> None:
@@ -62,20 +64,24 @@ async def test_many_new_incidents_at_once_have_numbers_of_their_own_though_of_on
 async def test_nobody_waits_for_a_number_while_a_turn_is_being_written(migrated_postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that is being written stands still in the middle of its transaction; another gets its number all the same."""
     async with postgres_database(migrated_postgres) as url:
-        store = await open_store(url)
+        store, gate = await open_store(url), create_async_engine(url)
         put, still = index.put, asyncio.Event()
 
-        def slow(connection: Connection, rows: object) -> None:
+        def stopped(connection: Connection, rows: object) -> None:
             if not still.is_set():
                 still.set()
-                connection.execute(select(func.pg_sleep(2)))
+                connection.execute(select(func.pg_advisory_xact_lock(GATE)))
             put(connection, rows)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(index, "put", slow)
-        sleeper = asyncio.create_task(store.append(T1, [paste()], document()))
-        await still.wait()
-        assert await asyncio.wait_for(store.append(T1, [paste()], document()), 1.5) == "D-0002"
-        assert await sleeper == "D-0001"
+        monkeypatch.setattr(index, "put", stopped)
+        async with gate.begin() as closed:
+            await closed.execute(select(func.pg_advisory_xact_lock(GATE)))
+            held = asyncio.create_task(store.append(T1, [paste()], document()))
+            await still.wait()
+            assert await asyncio.wait_for(store.append(T1, [paste()], document()), 60) == "D-0002"
+            assert not held.done()
+        assert await held == "D-0001"
+        await gate.dispose()
         await store.close()
 
 

@@ -10,7 +10,7 @@ from bot.store.store import open_store
 async def work(url: str, name: str, log: Path) -> None:
     store = await open_store(url)
     while True:
-        found = await store.claim(name, 5)  # longer than a slow machine takes for one
+        found = await store.claim(name, 600)  # what a dead one holds the test gives back; a living one is never too slow
         if found is None:
             backlog = await store.backlog()
             if not backlog["waiting"] + backlog["working"]:

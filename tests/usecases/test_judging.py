@@ -46,7 +46,7 @@ async def test_a_bot_that_was_killed_leaves_no_process_behind() -> None:
     assert set(workers) < set(left), "the resource tracker besides"
     bot.kill()
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             await bot.wait()  # until nobody holds its standard output any more
             while any(is_running(pid) for pid in left):  # noqa: ASYNC110 - no event tells of another's process
                 await asyncio.sleep(0.05)
