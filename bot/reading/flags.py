@@ -10,6 +10,7 @@ import ahocorasick_rs
 from bot.domain.deployment import Setting
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
+from bot.domain.size import LARGEST
 from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
 from bot.rulebook.book import Rulebook
@@ -31,12 +32,18 @@ _NAMED = re.compile(rf"(?<![\w-])(?P<flag>{_FLAG})|{_KEY}")
 """What may be an argument's name; which of them are is looked up: a pattern of all names would take 20 ms to compile."""
 # a flag may stand before a space or, in a list, before a comma; a key needs = or :
 _OF_FLAG = re.compile(
-    rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set )?(?:to|at)[ \t]+(?=\d))?)"
+    rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set |pinned )?(?:to|at)[ \t]+(?=\d))?)"
     rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
 )
 _BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^vllm[_.]")
 _OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE}")
 _MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
+_BYTES = re.compile(
+    r"""['"`]?(?:int\()?(?P<number>\d[\d,_]{0,20}(?:\.\d+)?(?:e\d{1,2})?)"""
+    r"(?:\s?(?P<unit>[kKmMgGtT](?:i?[bB]|i)?)\b|\s*\*\s*\(?\s*(?:1024\s*\*\*\s*(?P<power>[1-4])|1\s*<<\s*(?P<bits>[1-4]0))"
+    r"|\s*<<\s*(?P<shift>[1-4]0))?"
+)
+"""Bytes as people write them: 20G, 20 GiB, 20 * 1024**3, 20 << 30, int(20e9)."""
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
 _IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from|\()?[ ]{0,4}`?"
 _ENDS = r"(?![A-Za-z0-9_%]|\.\d)"
@@ -56,6 +63,7 @@ _WORDS = (
 """Figures that people give without a flag's or a key's marks: the argument, how it is said, and what stands in every such line."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
+FEWEST_BYTES = 2**20
 
 
 class Found(NamedTuple):
@@ -92,6 +100,7 @@ class ArgumentReader:
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
         self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
+        self._advice = re.compile("|".join(re.escape(words) for advice in book.advice for words in advice.says) or "(?!)")
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
@@ -102,6 +111,8 @@ class ArgumentReader:
             if len(text) > LONGEST:
                 continue
             prose = line.level is None
+            if (place in given or prose) and (advised := self._advice.search(text)) is not None:
+                text = text[: advised.start()]
             if place in given:
                 if (text, prose) not in known:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
@@ -136,7 +147,8 @@ class ArgumentReader:
                 yield _Given(rule, negated if said in _FALSE else not negated, None, True, at)
             else:
                 at = match.end()
-                yield _Given(rule, None if given is None else _typed(rule, given), given, bool(flag), at)
+                typed = None if given is None else _typed(rule, given if rule.kind != "bytes" else text[match.start("value") :][:60])
+                yield _Given(rule, typed, given, bool(flag), at)
 
     def _key(self, key: str) -> ArgumentRule | None:
         name = _plain(key)
@@ -212,11 +224,24 @@ def _typed(rule: ArgumentRule, text: str) -> Setting | None:
             return text if text in ("auto", "-1") else None
         scale = {"": 1, "k": 1000, "K": 1024, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}[(match[2] or "")[:1]]
         return int(match[1].replace(",", "").replace("_", "")) * scale
+    if rule.kind == "bytes":
+        return _bytes(text)
     if rule.kind == "float":
         match = re.match(r"(\d{0,6}\.?\d{1,6})(%?)", text)
         value = None if match is None else float(match[1]) / (100 if match[2] else 1)
         return None if value is not None and value > 1 and "utilization" in rule.name else value
     return text.removeprefix("torch.")
+
+
+def _bytes(text: str) -> int | None:
+    """An engine's K, M, G and T are binary in capitals, decimal in small letters; None for fewer bytes than anything takes."""
+    match = _BYTES.match(text)
+    if match is None:
+        return None
+    unit, power = match["unit"] or "", int(match["power"] or 0) * 10 + int(match["bits"] or match["shift"] or 0)
+    scale = 1000 ** ("kmgt".index(unit) + 1) if unit and unit in "kmgt" else 2 ** (power or 10 * (" kmgt".index(unit[:1].lower() or " ")))
+    number = round(float(match["number"].replace(",", "").replace("_", "")) * scale)
+    return number if FEWEST_BYTES <= number <= LARGEST else None
 
 
 @lru_cache(maxsize=8)

@@ -102,7 +102,12 @@ def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
     return found
 
 
-_SAID = {"max_model_len": "max_model_len", "max_num_seqs": "max_num_seqs", "gpu_memory_utilization": "utilization"}
+_SAID = {
+    "max_model_len": "max_model_len",
+    "max_num_seqs": "max_num_seqs",
+    "gpu_memory_utilization": "utilization",
+    "kv_cache_memory_bytes": "pinned",
+}
 """Arguments that messages repeat, and the field that holds them."""
 
 

@@ -37,6 +37,7 @@ class Rulebook:
         self.redactions: Sequence[files.Redaction] = tables["redaction"]
         self.arguments: Sequence[files.ArgumentRule] = tables["argument"]
         self.launches: Sequence[files.Launch] = tables["launch"]
+        self.advice: Sequence[files.Advice] = tables["advice"]
         self.charges: Sequence[files.TermRow] = tables["charge"]
         self.printed: Sequence[files.PrintedRow] = tables["printed"]
         self.scopes: Sequence[files.ScopeRow] = tables["scope"]

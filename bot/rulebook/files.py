@@ -209,7 +209,7 @@ class ArgumentRule(Shape, frozen=True):
     """
 
     name: str
-    kind: Literal["int", "float", "str", "bool", "json"]
+    kind: Literal["int", "float", "bytes", "str", "bool", "json"]
     flags: list[str] = []
     keys: list[str] = []
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
@@ -224,6 +224,12 @@ class Launch(Shape, frozen=True):
     engines: list[str]
     command: str
     starts: list[str]
+
+
+class Advice(Shape, frozen=True):
+    """Words of an engine's advice: nothing that follows them on the line was set."""
+
+    says: list[str]
 
 
 class TermRow(Shape, frozen=True):
@@ -378,6 +384,7 @@ class Book(Shape, frozen=True):
     redaction: list[Redaction] = []
     argument: list[ArgumentRule] = []
     launch: list[Launch] = []
+    advice: list[Advice] = []
     charge: list[TermRow] = []
     printed: list[PrintedRow] = []
     scope: list[ScopeRow] = []

@@ -105,3 +105,47 @@ def test_what_a_container_asks_for_is_no_limit() -> None:
     assert "limit_bytes" not in evidence(described).deployment.host
     host = evidence(described + "    Limits:\n      cpu:     16\n      memory:  64Gi\n").deployment.host
     assert (host["limit_bytes"].value, host["limit_bytes"].line) == (64 * 2**30, 6)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        "PYTORCH_ALLOC_CONF=expandable_segments:True to avoid fragmentation. See documentation for Memory Management",
+        "If this problem persists, try setting VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0",
+        "Replace gpu_memory_utilization config with `--kv-cache-memory=57411846144` to fit into requested memory, or "
+        "`--kv-cache-memory=65390811136` to fully utilize gpu memory.",
+    ],
+)
+def test_what_an_engine_advises_was_not_set(line: str) -> None:
+    found = evidence(line).deployment
+    assert (found.arguments, found.tried, found.environment) == ({}, {}, {})
+
+
+def test_the_fraction_in_force_stands_beside_the_ones_that_the_engine_compares_it_with() -> None:
+    line = (
+        "(EngineCore pid=12) INFO 04-01 10:00:00 [gpu_worker.py:300] CUDA graph memory profiling is enabled (default since v0.21.0). The "
+        "current --gpu-memory-utilization=0.9000 is equivalent to --gpu-memory-utilization=0.8865 without CUDA graph memory profiling. To "
+        "maintain the same effective KV cache size as before, increase --gpu-memory-utilization to 0.9135."
+    )
+    found = evidence(line).deployment
+    assert (found.value("gpu_memory_utilization"), found.tried) == (0.9, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ("--kv-cache-memory-bytes 20G", 20 * 2**30),
+        ("--kv-cache-memory-bytes 20g", 20 * 10**9),
+        ("--kv-cache-memory 21474836480", 20 * 2**30),
+        ("kv_cache_memory_bytes=int(20e9)", 20 * 10**9),
+        ("kv_cache_memory_bytes=20 * 1024**3,", 20 * 2**30),
+        ("kv_cache_memory_bytes=20 * (1 << 30),", 20 * 2**30),
+        ("kv_cache_memory_bytes=20 << 30", 20 * 2**30),
+        ('kvCacheMemoryBytes: "20Gi"', 20 * 2**30),
+        ("--kv-cache-memory-bytes pinned to 19.5 GiB", 19.5 * 2**30),
+        ("kv_cache_memory_bytes=20", None),  # of what?
+    ],
+)
+def test_a_pool_in_bytes_is_read_however_it_is_written(given: str, size: float | None) -> None:
+    assert evidence(given).deployment.number("kv_cache_memory_bytes") == size
