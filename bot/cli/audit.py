@@ -8,9 +8,8 @@ from bot.settings import Settings
 from bot.usecases.reply import Reply
 
 
-def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = parsers.add_parser("audit", help="who erased, exported, switched or installed something")
     parser.add_argument("--json", action="store_true")
 
 

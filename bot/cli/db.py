@@ -15,9 +15,8 @@ from bot.store.private import private_text
 from bot.usecases.reply import Reply, Unusable, notice
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its verbs."""
-    parser = table.add_parser("db", help="upgrade, export, import, purge, copy, backup, restore")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, help_text in (("upgrade", "bring the schema up to this program"), ("purge", "erase evidence past the retention")):
         verbs.add_parser(name, help=help_text)

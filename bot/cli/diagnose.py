@@ -27,9 +27,8 @@ ANSWERS = (
 UNSURE = re.compile(r"(?i)don.?t know|unknown|not sure|no idea")
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("diagnose", help="a pasted log: which phase failed, on which rank, and the one change")
     parser.add_argument("file", nargs="*", help="log files, plain, .gz or .zip; - for standard input")
     parser.add_argument("--into", metavar="D-0187", help="add this to an earlier incident")
     parser.add_argument("--answer", action="append", default=[], metavar="NAME=VALUE", help="an answer to a question, such as rank=3")

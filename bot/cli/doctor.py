@@ -14,27 +14,24 @@ if TYPE_CHECKING:
     from bot.store.store import Store
 
 Checks = Callable[[Settings, "Store"], Awaitable[Sequence[Check]]]
-others: tuple[Checks, ...] = ()
-"""What other doors check; `main` hands it in."""
+MEND = "mend it in the environment or in .env"
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("doctor", help="what is wrong with this installation, and what mends it")
     parser.add_argument("--json", action="store_true")
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
-    """0 when nothing is wrong, else 1."""
+    """0 when nothing is wrong, else 1. `others` among the options: what other doors check."""
     hush()
-    reply = asyncio.run(
-        _examined(settings, [Check("settings", False, f"{says}.", "mend it in the environment or in .env") for says in options.wrong])
-    )
+    wrong = [Check("settings", False, f"{says}.", MEND) for says in options.wrong]
+    reply = asyncio.run(_examined(settings, wrong, options.others))
     put(reply, options.json, _text(reply))
     return 0 if reply.document["ok"] else 1
 
 
-async def _examined(settings: Settings, wrong: Sequence[Check]) -> Reply:
+async def _examined(settings: Settings, wrong: Sequence[Check], others: Sequence[Checks]) -> Reply:
     from bot.store.errors import StoreError
     from bot.store.store import open_store
 
@@ -49,7 +46,7 @@ async def _examined(settings: Settings, wrong: Sequence[Check]) -> Reply:
             try:
                 checks += await more(settings, store)
             except SettingsError as error:
-                checks.append(Check("settings", False, str(error), "mend it in the environment or in .env"))
+                checks.append(Check("settings", False, str(error), MEND))
     finally:
         await store.close()
     return checkup(checks)

@@ -8,9 +8,8 @@ from bot.settings import Settings
 from bot.usecases.reply import Reply
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("explain", help="what people ask")
     parser.add_argument("topic", nargs="*", help="a topic, or a question in your words")
     parser.add_argument("--incident", metavar="D-0187", help="with this incident's figures")
     parser.add_argument("--json", action="store_true")

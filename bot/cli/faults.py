@@ -15,10 +15,11 @@ def sentence(error: Exception) -> tuple[str, int]:
 
 def _said(error: Exception) -> tuple[str, int]:
     from bot.rulebook.load import RulebookError
+    from bot.settings import SettingsError
     from bot.store.errors import StoreError
     from bot.usecases.reply import Unusable
 
-    if isinstance(error, Unusable):
+    if isinstance(error, Unusable | SettingsError):
         return str(error), 2
     if isinstance(error, StoreError | RulebookError):
         return str(error), 1

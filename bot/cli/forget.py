@@ -8,9 +8,8 @@ from bot.settings import Settings
 from bot.usecases.reply import Reply
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("forget", help="erase an incident's evidence; id, phase, model, GPU and outcome stay")
     parser.add_argument("incident", metavar="D-0187")
     parser.add_argument("--json", action="store_true")
 

@@ -10,11 +10,9 @@ from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import in_few_words
 
 
-def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = parsers.add_parser(
-        "history", help="past incidents", description='gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"'
-    )
+    parser.description = 'gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"'
     parser.add_argument("query", nargs="*", help="words, and model: gpu: phase: version: outcome: since: …")
     parser.add_argument("--limit", type=int, default=20)
     parser.add_argument("--json", action="store_true")

@@ -10,9 +10,8 @@ from bot.usecases.reply import Reply, Unusable
 RESULTS = ("fixed", "moved", "same", "wrong", "other")
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("outcome", help="how the suggested change ended")
     parser.add_argument("incident", metavar="D-0187")
     parser.add_argument(
         "result", nargs="?", choices=RESULTS, help="it worked, the error moved, the same error, the diagnosis was wrong, other"

@@ -15,9 +15,8 @@ from bot.settings import Settings
 from bot.usecases.reply import Reply
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its verbs."""
-    parser = commands.add_parser("rules", help="check the rulebook, print its anchors, judge the past anew")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, says in (
         ("check", "every problem of the rule files at once: shape, patterns, examples, ids, accounting"),

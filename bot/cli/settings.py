@@ -9,9 +9,8 @@ from bot.settings import Settings, shown_url
 from bot.usecases.reply import Reply
 
 
-def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = parsers.add_parser("settings", help="every setting, its value, and what it is for")
     parser.add_argument("--json", action="store_true")
 
 

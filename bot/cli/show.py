@@ -13,9 +13,8 @@ from bot.usecases.reply import Reply
 from bot.usecases.wording import in_few_words, in_words
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = table.add_parser("show", help="one incident, whole")
     parser.add_argument("incident", metavar="D-0187")
     parser.add_argument("--evidence", action="store_true", help="the stored text too")
     parser.add_argument("--json", action="store_true")

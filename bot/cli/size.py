@@ -17,15 +17,9 @@ _EXAMPLES = """examples:
   oombot size gemma-3-27b --gpu H100 --engine-version 0.25.0 --engine-version 0.26.0"""
 
 
-def add_parser(table: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options: every engine argument by its own name and by a short one."""
-    parser = table.add_parser(
-        "size",
-        help="will it start, how large is the KV pool, how many full requests",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser.epilog, parser.formatter_class, parser.allow_abbrev = _EXAMPLES, argparse.RawDescriptionHelpFormatter, False
     parser.__class__ = Spoken  # a subcommand's parser is made by its parent's class
     parser.add_argument("model", nargs="*", metavar="MODEL | words", help="owner/name, a folder, a well-known name, or a question in words")
     parser.add_argument("--config", metavar="FILE", help="a config.json, or the folder that holds it")

@@ -10,9 +10,8 @@ from bot.usecases.reply import Reply
 from bot.usecases.wording import in_few_words, span
 
 
-def add_parser(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser = parsers.add_parser("stats", help="which phases cost most, which changes work")
     parser.add_argument("--since", metavar="30d", help="only incidents since then: 30d, 8w, 2026-11-01")
     parser.add_argument("--json", action="store_true")
 

@@ -132,8 +132,3 @@ def put(reply: Reply, as_json: bool, text: str) -> None:
     print(json_text(reply.document, 2 if on_terminal() else None) if as_json else _printable(text))
     if reply.warning:
         print(f"oombot: {harmless(reply.warning)}", file=sys.stderr)
-
-
-def since(mapping: Mapping[str, Any], *names: str) -> str:
-    """The values of some keys that are there, with commas."""
-    return ", ".join(str(mapping[n]) for n in names if mapping.get(n) not in (None, ""))

@@ -1,4 +1,4 @@
-"""What every use case works with; `main` lays it out once."""
+"""What every use case works with; `serve` or a command lays it out once."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -77,7 +77,7 @@ def build_app(
     probes: Sequence[Probe] = (),
     aside: Aside | None = None,
 ) -> web.Application:
-    """The application that `main` serves.
+    """The application that `serve` runs.
 
     `slack_routes` are answered whoever asks: they check Slack's signature themselves. `visible` says which channels
     a signed-in person may read. `probes` are the rooms' checks, asked by /readyz. `aside` runs the reading of

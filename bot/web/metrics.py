@@ -17,7 +17,7 @@ SLOW = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Meters:
-    """One registry for each process that `main` starts; labels hold routes and phases, never what people wrote."""
+    """One registry for each process that `serve` starts; labels hold routes and phases, never what people wrote."""
 
     def __init__(self) -> None:
         self.registry = to = CollectorRegistry()
@@ -29,7 +29,7 @@ class Meters:
         self.oldest = Gauge("oombot_deliveries_oldest_seconds", "Age of the oldest delivery that waits", registry=to)
 
     def counted(self, judge: Judge) -> Judge:
-        """The same judge, counted: `main` wraps the one that all doors share."""
+        """The same judge, counted: `serve` wraps the one that all doors share."""
 
         async def judging(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             started = time.perf_counter()
