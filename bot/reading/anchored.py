@@ -1,16 +1,26 @@
 """Lines looked through all at once for plain texts: a pattern is tried only where a text that it needs stands."""
 
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
 import ahocorasick_rs
+import regex
 
 from bot.domain.evidence import LogLine
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.files import FactRule
+from bot.rulebook.patterns import compiled, search
 
 _BOUNDARY = 80
+SHORT = 1500
+"""A line of so many letters is looked through as a whole, without a time limit, which costs more than most searches."""
+BEFORE, BEHIND, NEAR = 1000, 1500, 400
+"""Letters around an anchor or a break that a pattern is tried in on a longer line, and how near to their end it may end."""
+_FROM_START = re.compile(r"(?<![\[\\])\^")
+"""In a pattern that may match only where the line begins, so that what stands around an anchor is not enough."""
 
 
 def standing(automaton: ahocorasick_rs.AhoCorasick, lines: Sequence[str]) -> Iterator[tuple[int, int, int]]:
@@ -22,6 +32,38 @@ def standing(automaton: ahocorasick_rs.AhoCorasick, lines: Sequence[str]) -> Ite
             begin = ends[place]
             place += 1
         yield place, text, start - begin
+
+
+def matched(rule: FactRule, text: str, start: int = 0, end: int = sys.maxsize) -> "regex.Match[str] | None":
+    """The first match of a rule between two places; on a long line only around its anchors, where any stand."""
+    start, end = max(start, 0), min(end, len(text))
+    if end - start <= SHORT:
+        return compiled(rule.pattern).search(text, start, end)
+    places = () if _FROM_START.search(rule.pattern) else sorted(_places(texts(rule.anchor), text, start, end))
+    for first, last in _around(places, start, end) if places else [(start, end)]:
+        match = search(rule.pattern, text, first, last)
+        if match is not None:
+            return match if match.end() < last - NEAR or last == len(text) else search(rule.pattern, text, first)
+    return None
+
+
+def _places(anchors: Sequence[str], text: str, start: int, end: int) -> Iterator[int]:
+    for anchor in anchors:
+        at = start
+        while (at := text.find(anchor, at, end)) >= 0:
+            yield at
+            at += len(anchor)
+
+
+def _around(places: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Stretches around places in order, those that meet as one."""
+    first, last = places[0] - BEFORE, places[0] + BEHIND
+    for place in places[1:]:
+        if place - BEFORE > last:
+            yield max(first, start), last
+            first = place - BEFORE
+        last = place + BEHIND
+    yield max(first, start), min(last, end)
 
 
 class FactFinder:

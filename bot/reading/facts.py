@@ -7,17 +7,15 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-import regex
-
 from bot.domain.evidence import Fact, Frame, LogLine
-from bot.reading.anchored import FactFinder, finder_of
+from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
-from bot.rulebook.patterns import compiled, groups, search
+from bot.rulebook.patterns import groups
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
@@ -234,21 +232,16 @@ class _Reader:
         for text in _joined(rule, line, following):
             if best is not None and (len(best) == len(rule.fields) or alone):
                 break
-            fields = _fields(rule, text, len(line.text))
+            fields = _fields(rule, text, len(line.text), at_break=best is None and len(line.text) > SHORT)
             if fields is not None and (best is None or len(fields) > len(best)):
                 best = fields
         return best
 
 
-def _fields(rule: FactRule, text: str, within: int) -> dict[str, Any] | None:
+def _fields(rule: FactRule, text: str, within: int, at_break: bool = False) -> dict[str, Any] | None:
     """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
-    match = _search(rule.pattern, text)
+    match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
     return None if match is None or match.start() > within else _parsed(rule, groups(match))
-
-
-def _search(pattern: str, text: str) -> "regex.Match[str] | None":
-    """The first match; a time limit costs more than most searches, so short texts go without."""
-    return search(pattern, text) if len(text) > 1500 else compiled(pattern).search(text)
 
 
 def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:

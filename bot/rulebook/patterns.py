@@ -59,7 +59,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
 
     regex.error when it is none.
     """
-    return regex.compile(expanded(pattern), regex.VERBOSE | regex.VERSION1)
+    return regex.compile(f"(?-f){expanded(pattern)}", regex.VERBOSE | regex.VERSION1)  # ß is not ss: that takes twice the time
 
 
 def expanded(pattern: str) -> str:
@@ -77,10 +77,10 @@ def quick(pattern: str) -> "re.Pattern[str] | regex.Pattern[str]":
         return compiled(pattern)
 
 
-def search(pattern: str, text: str, start: int = 0) -> "regex.Match[str] | None":
+def search(pattern: str, text: str, start: int = 0, end: int | None = None) -> "regex.Match[str] | None":
     """The first match, or None; also None when the time limit runs out, so that no line can hold up a reading."""
     try:
-        return compiled(pattern).search(text, start, timeout=TIMEOUT)
+        return compiled(pattern).search(text, start, end, timeout=TIMEOUT)
     except TimeoutError:
         return None
 
