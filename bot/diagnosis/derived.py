@@ -63,6 +63,8 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
     at = error.fields
     tried, free, total = at.get("tried"), at.get("free"), at.get("total")
     allocated, private, unallocated = at.get("allocated"), at.get("private"), at.get("unallocated")
+    if "memory-error" in error.kinds and "undecided" not in error.kinds:
+        yield _fact("decided-error", error)
     if private:
         yield _fact("private-pools", error, bytes=private)
     if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
