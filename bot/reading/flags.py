@@ -13,12 +13,13 @@ from bot.domain.known import Known
 from bot.domain.size import LARGEST
 from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
+from bot.reading.shorthand import figures_in
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
 _VALUE = (
     r"""(?P<value>'[^'\n]{0,4000}'|"(?:[^"\\\n]|\\.){0,4000}"|\{[^\n]{0,4000}?\}(?=['"]?\s*(?:,|$|-|\\|\}))"""
-    r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|\d{1,3}(?:,\d{3})+(?![\d.,])|[^\s'"`,;)}\]\\]{1,400})"""
+    r"""|\[[^\]\n]{0,4000}\]|(?:\d{1,2},)+\d{1,2}(?![\d.])|\d{1,3}(?:,\d{3})+(?![\d.]|,\d)|[^\s'"`,;)}\]\\]{1,400})"""
 )
 _SP = r"[ \t]{0,40}"
 _FALSE = {"false", "none", "null", "no"}
@@ -37,7 +38,9 @@ _OF_FLAG = re.compile(
 )
 _BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^vllm[_.]")
 _OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE}")
-_MORE = re.compile(r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])")
+_MORE = re.compile(
+    r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])(?! vocab)"
+)
 _BYTES = re.compile(
     r"""['"`]?(?:int\()?(?P<number>\d[\d,_]{0,20}(?:\.\d+)?(?:e\d{1,2})?)"""
     r"(?:\s?(?P<unit>[kKmMgGtT](?:i?[bB]|i)?)\b|\s*\*\s*\(?\s*(?:1024\s*\*\*\s*(?P<power>[1-4])|1\s*<<\s*(?P<bits>[1-4]0))"
@@ -45,22 +48,6 @@ _BYTES = re.compile(
 )
 """Bytes as people write them: 20G, 20 GiB, 20 * 1024**3, 20 << 30, int(20e9)."""
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
-_IS = r"`?[ ]{0,4}(?:of|to|at|is|set to|=|:|from|\()?[ ]{0,4}`?"
-_ENDS = r"(?![A-Za-z0-9_%]|\.\d)"
-_SHARE = r"(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?"
-_UTILIZATION = re.compile(rf"(?i)(?<!\w){_SHARE}{_IS}(?P<value>0?\.\d{{1,3}}|1(?:\.0)?){_ENDS}")
-_UTILIZATION_OF = re.compile(rf"(?i)(?<![\w.])(?P<value>0?\.\d{{1,3}}) `?{_SHARE}\b")
-_LENGTH = re.compile(rf"(?i)(?<![\w-])max[ _-]?model[ _-]?len(?:gth)?{_IS}(?P<value>\d[\d,]{{2,8}}|\d{{1,4}}[kK]){_ENDS}")
-_SEQUENCES = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]seqs{_IS}(?P<value>\d{{1,5}}){_ENDS}")
-_BATCHED = re.compile(rf"(?i)(?<![\w-])max[ _-]num[ _-]batched[ _-]tokens{_IS}(?P<value>\d[\d,]{{1,8}}|\d{{1,4}}[kK]){_ENDS}")
-_WORDS = (
-    ("gpu_memory_utilization", _UTILIZATION, "til"),
-    ("gpu_memory_utilization", _UTILIZATION_OF, "til"),
-    ("max_model_len", _LENGTH, "len"),
-    ("max_num_seqs", _SEQUENCES, "seqs"),
-    ("max_num_batched_tokens", _BATCHED, "batched"),
-)
-"""Figures that people give without a flag's or a key's marks: the argument, how it is said, and what stands in every such line."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
 FEWEST_BYTES = 2**20
@@ -177,13 +164,13 @@ class ArgumentReader:
             at = match.end()
 
     def _said(self, text: str) -> Iterator[Found]:
-        """Prose that names a figure without the argument's spelling."""
-        for name, pattern, mark in _WORDS:
-            if mark in text and name in self._rules:
-                for match in pattern.finditer(text):
-                    if (value := _typed(self._rules[name], match["value"])) is not None:
-                        yield Found(self._rules[name], value, PROSE)
-                        yield from self._more(self._rules[name], text, match.end(), PROSE)
+        """Figures that people give in words or without a key's marks."""
+        for name, figure, end in figures_in(text):
+            rule = self._rules.get(name) or self._key(name)
+            if rule is None or rule.kind not in ("int", "float") or (value := _typed(rule, figure)) is None:
+                continue
+            yield Found(rule, value, PROSE)
+            yield from self._more(rule, text, end, PROSE)
 
 
 def _anchors(spellings: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""Arguments that stand over several lines: YAML lists, environment entries, commands with backslashes; each as one line of text."""
+"""Arguments that stand over several lines or behind an expression: YAML lists, environment entries, commands with backslashes, tables
+under a row of names, defaults of variables; each as one line of text.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,15 +14,30 @@ _NAME = re.compile(
     r"""(?:[ \t]{0,8}['"]?value['"]?:[ \t]{0,8}(?P<value>[^}\n]{1,400}))?\}?[ \t]{0,8}$"""
 )
 _ENTRY = re.compile(r"""[ \t]{0,60}['"]?value['"]?:[ \t]{0,8}(?P<value>\S.{0,400})$""")
+_DEFAULT = re.compile(
+    r"""\$\{\w{1,60}:?[-=](?P<shell>[^}{$]{1,60})\}"""
+    r"""|(?:(?:float|int)\()?os\.(?:environ\.get|getenv)\(['"]\w{1,60}['"],\s?['"]?(?P<python>[^'")(]{1,60})['"]?\){1,2}"""
+    r"""|(?:float|int)\((?P<plain>[\d._e]{1,20})\)"""
+)
+"""A variable's default, or a conversion, around the value."""
+_PRODUCT = re.compile(r"(?<![\w.*])(\d{1,4})\s?\*\s?1024\b(?!\s?\*)")
+_RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?\s*$")
 _CLOSERS = " \t\\`^,'\""
 LONGEST = 4000
 
 
 def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
-    """(line, its text), where a flag's or variable's value on the next line has been put behind it."""
+    """(line, its text), where a flag's or variable's value on the next line has been put behind it, and a cell behind its column's name."""
+    names: Sequence[str] = ()
     for line, following in zip_longest(lines, lines[1:]):
         text = line.text
         after = following.text[:LONGEST] if following is not None and following.source == line.source and following.level is None else ""
+        if "|" not in text:
+            names = ()
+        elif "-|" in after and len(text) < LONGEST and _RULE.match(after):
+            names = _cells(text)
+        elif names and len(cells := _cells(text)) == len(names):
+            text = " | ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=True))
         if after and "-" in text and _ends_in_flag(text) and (value := _item(after)):
             yield line, f"{text.rstrip(_CLOSERS)} {value}"
         elif "name" in text and len(text) < LONGEST and (name := _NAME.match(text)) is not None:
@@ -28,7 +45,18 @@ def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
             given = name["value"] or (entry["value"] if entry is not None else None)
             yield line, f"{name['name']}={given.strip()}" if given else text
         else:
-            yield line, text
+            yield line, _plainly(text)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip().strip("`*") for cell in row.strip().strip("|").split("|")]
+
+
+def _plainly(text: str) -> str:
+    """The text with a variable's default in its place, conversions left out and products worked out."""
+    if "${" in text or "getenv(" in text or "environ.get(" in text or "float(" in text or "int(" in text:
+        text = _DEFAULT.sub(lambda found: found[found.lastgroup or 0], text)
+    return _PRODUCT.sub(lambda found: str(int(found[1]) * 1024), text) if "1024" in text and "*" in text else text
 
 
 def _ends_in_flag(text: str) -> bool:

@@ -118,7 +118,7 @@ def _deployment(
     arguments = dict(given)
     for fact in facts:
         for name, field in _SAID.items():
-            if field in fact.fields and name not in arguments and name not in tried:
+            if field in fact.fields and name not in arguments:
                 arguments[name] = Known(fact.fields[field], "log", fact.source, fact.line)
     if (length := arguments.get("max_seq_len_trt")) is not None:
         arguments.setdefault("max_model_len", length)

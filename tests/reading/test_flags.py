@@ -149,3 +149,69 @@ def test_the_fraction_in_force_stands_beside_the_ones_that_the_engine_compares_i
 )
 def test_a_pool_in_bytes_is_read_however_it_is_written(given: str, size: float | None) -> None:
     assert evidence(given).deployment.number("kv_cache_memory_bytes") == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GPU memory utilization: 98%",
+        "TP4 failed first",  # a rank's name
+        "it dies at 128k context",  # of one request
+        "cutting max context from 134K to 44K tokens",
+        "running seqs: 12",
+        "Default MAX_TOTAL_BYTES to 2048",
+    ],
+)
+def test_figures_of_something_else_are_no_arguments(text: str) -> None:
+    assert arguments(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("OOM with gmu 0.85, mml 32k, seqs 16", {"gpu_memory_utilization": 0.85, "max_model_len": 32768, "max_num_seqs": 16}),
+        ("at ctx=40k and 0.9 util", {"gpu_memory_utilization": 0.9, "max_model_len": 40000}),
+        ("max seqs: 64, max batched tokens 2048", {"max_num_seqs": 64, "max_num_batched_tokens": 2048}),
+        ("8192 batched tokens on tp=4 pp=2", {"max_num_batched_tokens": 8192, "tensor_parallel_size": 4, "pipeline_parallel_size": 2}),
+        ("gpu_memory_utilization → ~0.95", {"gpu_memory_utilization": 0.95}),
+        ("gpu_memory_utilization at 90%", {"gpu_memory_utilization": 0.9}),
+        ("gpu_memory_utilization设置为0.9，max_model_len调到8192", {"gpu_memory_utilization": 0.9, "max_model_len": 8192}),
+        ("the maximum context length is 32768 tokens", {"max_model_len": 32768}),
+        ("mem-fraction-static was 0.85", {"mem_fraction_static": 0.85}),
+        ("max_model_len: 32,768, util 0.9", {"max_model_len": 32768, "gpu_memory_utilization": 0.9}),
+    ],
+)
+def test_figures_may_be_given_in_short(text: str, expected: dict[str, Any]) -> None:
+    assert arguments(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("vllm serve m --gpu-memory-utilization ${GPU_UTIL:-0.92}", 0.92),
+        ('gpu_memory_utilization=float(os.environ.get("GMU", "0.85")),', 0.85),
+        ('gpu_memory_utilization=os.getenv("GMU", 0.85),', 0.85),
+        ("gpu_memory_utilization=float(0.9)", 0.9),
+        ("vllm serve m --gpu-memory-utilization ${GPU_UTIL}", None),
+    ],
+)
+def test_the_default_of_a_variable_is_its_value(text: str, value: float | None) -> None:
+    assert arguments(text).get("gpu_memory_utilization") == value
+
+
+def test_a_product_is_worked_out() -> None:
+    assert arguments("llm = LLM(m, max_model_len=16 * 1024, max_num_seqs=8)") == {"max_model_len": 16384, "max_num_seqs": 8}
+
+
+def test_the_cells_of_a_table_stand_behind_the_names_of_their_columns() -> None:
+    found = evidence("| run | util | ctx | result |\n|:--|---|---|---|\n| 1 | 0.9 | 32k | OOM |\n| 2 | 0.95 | 32k | OOM |").deployment
+    assert (found.value("max_model_len"), found.tried) == (32768, {"gpu_memory_utilization": (0.9, 0.95)})
+    assert found.arguments["max_model_len"].line == 3
+
+
+def test_what_the_engine_says_of_the_run_that_failed_stands_beside_what_was_tried() -> None:
+    found = evidence(
+        "max_model_len 2048, then 1024\nValueError: The model's max seq len (256) is larger than the maximum number of tokens that can be "
+        "stored in KV cache (112)."
+    ).deployment
+    assert (found.value("max_model_len"), found.tried["max_model_len"]) == (256, (2048, 1024))

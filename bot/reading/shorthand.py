@@ -1,0 +1,69 @@
+"""Figures of arguments that people give without a flag's or a key's marks: `util 0.9`, `max seqs of 64`, `ctx 32k`, `gmu 0.85`."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_IS = (
+    r"[`'\"*]{0,3}[ ]{0,4}(?:of|to|at|is|was|set to|set at|=|:|from|\(|→|->|=>|about|设置为|设为|设置成|调到|调至|改为|改成|为|是)?"
+    r"[ ]{0,4}[~≈]?[`'\"*]{0,2}"
+)
+_ENDS = r"(?![A-Za-z0-9_%]|[.,]\d)"
+_BEGINS = r"(?<![A-Za-z0-9_-])"
+_LENGTH = r"(?P<value>\d{1,3}(?:[,_]\d{3})+|\d{3,8}|\d{1,4}[kK])"
+_SHARE = r"(?:(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?|gmu|显存(?:利用|占用)率)"
+_SEQUENCES = r"(?:(?<!running )(?<!waiting )(?<!active )(?<!dummy )(?:max[ _-]?)?(?:num[ _-]?)?seqs|mns)"
+_BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
+_CONTEXT = (
+    r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
+)
+_POWERS = frozenset(2**n for n in range(11))
+
+
+class _Form(NamedTuple):
+    """How the figure of an argument is said, and what stands in every such line. An empty name: the pattern's own `name`."""
+
+    argument: str
+    marks: tuple[str, ...]
+    pattern: "re.Pattern[str]"
+
+
+def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> _Form:
+    return _Form(argument, tuple(marks.split()), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
+
+
+_FORMS = (
+    _form("gpu_memory_utilization", "til gmu GMU 率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
+    _form("gpu_memory_utilization", "til gmu GMU", rf"(?P<value>0?\.\d{{1,4}}) `?{_SHARE}"),
+    _form("gpu_memory_utilization", "_util -util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
+    _form("max_model_len", "len Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
+    _form("max_model_len", "ctx CTX mml MML ontext max 上", rf"{_CONTEXT}{_IS}{_LENGTH}"),
+    _form("max_num_seqs", "seqs mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),
+    _form("max_num_batched_tokens", "batched mnbt", rf"{_BATCHED}{_IS}{_LENGTH}"),
+    _form("max_num_batched_tokens", "batched", rf"{_LENGTH} {_BATCHED}"),
+    _form("tensor_parallel_size", "tp TP", r"tp(?:[ _-]size)?(?: ?[=:] ?| of |(?=[ -](?:2|4|8|16|32)\b)[ -])(?P<value>[1-9]\d?)"),
+    _form("tensor_parallel_size", "parallel", rf"tensor[ _-]parallel(?:ism)?(?:[ _-]size)?{_IS}(?P<value>[1-9]\d?)"),
+    _form("pipeline_parallel_size", "pp PP", r"pp(?:[ _-]size)? ?[=:] ?(?P<value>[1-9]\d?)"),
+    _form("data_parallel_size", "dp DP", r"dp(?:[ _-]size)? ?[=:] ?(?P<value>[1-9]\d?)"),
+    _form(
+        "",
+        "_ -",  # keys with their marks are read elsewhere: those inside a connector's JSON are not the engine's
+        r"(?P<name>(?-i:[a-z]+(?:[_-][a-z]+)+))`? (?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{0,9}(?:\.\d{1,4})?)",
+    ),
+)
+
+
+def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
+    """(argument, its figure as text, where that ends) of each."""
+    for argument, marks, pattern in _FORMS:
+        if any(mark in text for mark in marks):
+            for match in pattern.finditer(text):
+                yield argument or match["name"], _length(match) if argument == "max_model_len" else match["value"], match.end()
+
+
+def _length(match: "re.Match[str]") -> str:
+    """`ctx 32k` are 32,768 tokens and `ctx 40k` 40,000; what the engine's own argument is given, it counts itself."""
+    value = match["value"]
+    if value[-1] not in "kK" or "model" in match[0].lower() or int(value[:-1]) not in _POWERS:
+        return value
+    return str(int(value[:-1]) * 1024)
