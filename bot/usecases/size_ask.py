@@ -9,6 +9,7 @@ from bot.hub.error import HubError
 from bot.reading.model.stored_formats import ONLINE
 from bot.rulebook.model_names import NamedModel, load_model_names
 from bot.settings import NO_TOKEN, Settings, data_folder
+from bot.store.errors import StoreError
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.size import size
@@ -48,8 +49,14 @@ async def size_arguments(desk: Desk, question: Mapping[str, Any], viewer: Viewer
 async def _sized(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None, *, names_first: bool) -> dict[str, Any]:
     carded = with_cards(question)
     whole = await asyncio.to_thread(with_model, carded, on_hub(desk.settings), names_first=names_first)
-    seen = await measured_of(desk, whole, viewer)
-    return dict((await asyncio.to_thread(size, load_sizing(), whole, seen)).document)
+    seen: Measured | None = None
+    left_out: list[str] = []
+    try:
+        seen = await measured_of(desk, whole, viewer)
+    except StoreError as error:  # estimates stand in: a question needs no database
+        left_out = [f"what was measured here is left out: {error}"]
+    document = (await asyncio.to_thread(size, load_sizing(), whole, seen)).document
+    return {**document, "assumptions": [*document.get("assumptions", ()), *left_out]}
 
 
 async def measured_of(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None) -> Measured | None:

@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.domain.foreign import foreign_json
 from bot.usecases.reply import Unusable
 from bot.usecases.size_arguments import BY_NAME, value_of
+from bot.web.access import viewer_of
 from bot.web.door import door_of
 from bot.web.forms import read_form
 from bot.web.showing import go, page
@@ -124,8 +125,8 @@ async def answer_of(request: web.Request, given: Mapping[str, str]) -> Mapping[s
     """The sizing document for a form or a query: words if there are any, else arguments. Raises Unusable."""
     door = door_of(request)
     if words := given.get("q", "").strip():
-        return (await door.asks.size_words(door.desk, words)).document
-    return (await door.asks.size_arguments(door.desk, question_of(given))).document
+        return (await door.asks.size_words(door.desk, words, viewer_of(request))).document
+    return (await door.asks.size_arguments(door.desk, question_of(given), viewer_of(request))).document
 
 
 def _template(request: web.Request) -> str:

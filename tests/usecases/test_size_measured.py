@@ -10,6 +10,7 @@ from bot.domain.size import GIB, MIB
 from bot.rulebook.load import load_rulebook
 from bot.rulebook.model_names import load_model_names
 from bot.settings import Settings
+from bot.store.errors import StoreError
 from bot.store.store import open_store
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.size import size
@@ -92,3 +93,14 @@ async def test_the_teams_own_start_is_found_in_its_history_and_only_by_those_who
         await store.close()
     assert seen == f"measured {kept}"
     assert unseen.startswith("estimated")
+
+
+async def test_a_database_that_is_away_leaves_the_estimates_and_is_named() -> None:
+    class Away:
+        async def measured(self, *_: object) -> list[dict[str, Any]]:
+            raise StoreError("the database is locked.")
+
+    desk = Desk(Settings(hf_hub_offline="1"), load_rulebook, None, lambda: datetime.now(UTC), Away())  # type: ignore[arg-type]
+    told = (await size_words(desk, "llama-3.1-8b on H100 8k", Viewer(team="T1"))).document
+    assert told["terms"][0]["basis"].startswith("estimated")
+    assert told["assumptions"][-1] == "what was measured here is left out: the database is locked."

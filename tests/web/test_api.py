@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.domain.incident import Contribution
+from bot.domain.incident import LOCAL_TEAM, Contribution
 from bot.rulebook.load import load_rulebook
+from bot.usecases.desk import Viewer
 from bot.usecases.judge import judge
 from bot.web.app import API
 from bot.web.openapi import DOCUMENT
@@ -31,6 +32,15 @@ async def test_what_does_not_exist_is_json_too(browser: Browser) -> None:
 async def test_nothing_can_be_changed_through_it(browser: Browser) -> None:
     assert {route.method for route in API} == {"GET"}
     assert (await browser.post("/api/v1/incidents")).status == 405
+
+
+@pytest.mark.parametrize(("use_case", "query"), [("size_words", {"q": "llama-3.3-70b on h100"}), ("size_arguments", {"model": "x"})])
+async def test_a_size_is_asked_for_by_somebody_so_that_what_their_team_measured_counts(
+    browser: Browser, shelf: Shelf, use_case: str, query: dict[str, str]
+) -> None:
+    async with browser.get("/api/v1/size", params=query):
+        ((_, _, viewer), _) = shelf.calls(use_case)[-1]
+        assert viewer == Viewer(team=LOCAL_TEAM)
 
 
 async def test_incidents_are_what_the_page_searches(browser: Browser, shelf: Shelf) -> None:
