@@ -14,15 +14,15 @@ LARGEST = 64_000_000
 """Bytes of the largest JSON file that is read; mixed quantization lists run to a few megabytes."""
 
 
-def read_folder(folder: Path, name: str = "", where: str = "folder", revision: str | None = None) -> Checkpoint:
+def read_folder(folder: Path) -> Checkpoint:
     """config.json and headers of the files in `folder`. HubError when there is no usable config.json."""
-    name = name or str(folder)
+    name = str(folder)
     if not (folder / "config.json").is_file():
         raise HubError(f"{name} has no config.json: name the folder that holds it, or a model id as owner/name")
     config = read_json(folder / "config.json", name)
     beside = folder / "hf_quant_config.json"
     quantization = read_json(beside, name) if beside.is_file() else None
-    return Checkpoint(name, where, revision, config, quantization, tensors_in(folder))
+    return Checkpoint(name, "folder", None, config, quantization, tensors_in(folder))
 
 
 def tensors_in(folder: Path) -> Mapping[str, StoredTensor] | None:

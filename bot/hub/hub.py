@@ -37,15 +37,16 @@ class Hub:
     cache: Path | None = None
     headers: Path | None = None
 
-    def checkpoint(self, model: str, revision: str | None = None, *, with_tensors: bool = True) -> Checkpoint:
-        """config.json, hf_quant_config.json and, if asked, every tensor's header of a model (owner/name). Blocks; HubError."""
-        with self.told(model, revision):
+    def checkpoint(self, model: str) -> Checkpoint:
+        """config.json, hf_quant_config.json and every tensor's header of a model's newest commit (owner/name). Blocks; HubError."""
+        with self.told(model):
             _validate(model)
             hub = self if self.offline or self.answers() else replace(self, offline=True)
-            path = Path(hub.fetch(model, "config.json", revision))
+            path = Path(hub.fetch(model, "config.json"))
             commit = path.parent.name
-            tensors = hub.tensors(model, commit, path.parent) if with_tensors else None
-            return Checkpoint(model, "cache" if hub.offline else "hub", commit, read_json(path, model), hub.beside(model, commit), tensors)
+            where = "cache" if hub.offline else "hub"
+            tensors = hub.tensors(model, commit, path.parent)
+            return Checkpoint(model, where, commit, read_json(path, model), hub.beside(model, commit), tensors)
 
     def answers(self) -> bool:
         """Does the hub answer at all? Asked once and briefly: huggingface_hub itself would try for half a minute."""
@@ -62,12 +63,12 @@ class Hub:
         path = self.fetch_optional(model, "hf_quant_config.json", commit)
         return read_json(Path(path), model) if path else None
 
-    def fetch(self, model: str, name: str, revision: str | None) -> str:
-        """The path of one small file in the cache, fetched when it is not there."""
+    def fetch(self, model: str, name: str, commit: str | None = None) -> str:
+        """The path of one small file in the cache, fetched when it is not there; of the newest commit where none is given."""
         from huggingface_hub import hf_hub_download
 
         return hf_hub_download(
-            model, name, revision=revision, endpoint=self.endpoint, token=self.token, cache_dir=self.cache, local_files_only=self.offline
+            model, name, revision=commit, endpoint=self.endpoint, token=self.token, cache_dir=self.cache, local_files_only=self.offline
         )
 
     def fetch_optional(self, model: str, name: str, commit: str) -> str | None:
@@ -128,7 +129,7 @@ class Hub:
         return None if self.headers is None else self.headers / f"{model.replace('/', '--')}--{commit}.json"
 
     @contextmanager
-    def told(self, model: str, revision: str | None) -> Iterator[None]:
+    def told(self, model: str) -> Iterator[None]:
         """Turns what huggingface_hub raises into one HubError that says what to do."""
         from huggingface_hub import errors
 
@@ -143,8 +144,6 @@ class Hub:
             raise HubError(
                 f"{at} has no model {model}, or it is private: check the spelling, or set HF_TOKEN to a token that may read it"
             ) from error
-        except errors.RevisionNotFoundError as error:
-            raise HubError(f"{model} has no revision {revision}: leave it out for the newest, or name a branch, tag or commit") from error
         except errors.LocalEntryNotFoundError as error:
             raise HubError(self._not_here(model, at)) from error
         except errors.EntryNotFoundError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bot.pictures.bars import Bar
 from bot.pictures.layout import picture
-from bot.pictures.marks import COLOURS, Mark, Rectangle, Rule, Text, Theme
+from bot.pictures.marks import COLOURS, Mark, Rectangle, Rule, Text
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -16,15 +16,15 @@ _SCALE = 2
 _SMALLEST = 8
 
 
-def budget_png(bars: Sequence[Bar], theme: Theme = "light") -> bytes:
-    """The same marks as the SVG, on an opaque ground that stands on dark and light pages alike."""
+def budget_png(bars: Sequence[Bar]) -> bytes:
+    """The same marks as the light SVG, on an opaque ground that stands on dark and light pages alike."""
     from PIL import Image, ImageDraw
 
-    drawn = picture(bars)
-    image = Image.new("RGB", (drawn.width * _SCALE, drawn.height * _SCALE), COLOURS[theme]["ground"])
+    drawn, colours = picture(bars), COLOURS["light"]
+    image = Image.new("RGB", (drawn.width * _SCALE, drawn.height * _SCALE), colours["ground"])
     pen = ImageDraw.Draw(image)
     for mark in drawn.marks:
-        _draw(pen, mark, COLOURS[theme][mark.colour])
+        _draw(pen, mark, colours[mark.colour])
     out = BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()

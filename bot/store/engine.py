@@ -99,16 +99,14 @@ class Database:
         except (DBAPIError, PoolTimeout, OSError, sqlite3.Error) as error:
             raise StoreError(explain(error, self.place)) from error
 
-    async def prepare(self, migrate: bool) -> None:
-        """See that the schema is today's; with `migrate` bring an empty or older one there. StoreError says what else it is."""
+    async def prepare(self) -> None:
+        """See that the schema is today's, or bring an empty or older one there. StoreError says what else it is."""
         if self.file is not None:
             self._make_place(self.file)
         async with self.read() as connection:
             found = await connection.run_sync(revision)
         if found == HEAD:
             return
-        if not migrate:
-            raise StoreError(f"The database {self.place} has an older schema ({found or 'none'}). Run `oombot db upgrade`.")
         async with self.write() as connection:
             await connection.run_sync(_upgrade, self.place)
 

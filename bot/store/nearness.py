@@ -9,6 +9,7 @@ NEAREST = (("phase", "family", "gpu"), ("phase", "family"), ("phase", "gpu"))
 """What must be the same, the nearest first."""
 
 CANDIDATES = 60  # newest of each kind of nearness
+MOST_SIMILAR, MOST_TRIED = 5, 50  # that are given
 _MINOR = 10_000 * 100 * 10 * 1000  # one minor version in `version_sort`
 _SHOWN = ("outcome", "remedy", "flag", "direction", "value", "phase", "model", "family", "gpu", "tp")
 

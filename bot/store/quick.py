@@ -11,15 +11,13 @@ from typing import Any
 
 from bot.domain.incident import Origin
 from bot.store.derived import columns
-from bot.store.nearness import CANDIDATES, NEAREST, distance, shown, tried
+from bot.store.nearness import CANDIDATES, MOST_SIMILAR, MOST_TRIED, NEAREST, distance, shown, tried
 from bot.store.schema import HEAD, sqlite_file
 
 _BUSY_SECONDS = 0.2
 
 
-def neighbours(
-    url: str, origin: Origin, document: Mapping[str, Any], limit: int = 5, most_tried: int = 50
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def neighbours(url: str, origin: Origin, document: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(similar, precedents) that the channel of `origin` may see; both empty where there is no such file or it cannot be read."""
     path = sqlite_file(url)
     if path is None or not path.is_file():
@@ -29,17 +27,17 @@ def neighbours(
             connection.row_factory = sqlite3.Row
             if [tuple(row) for row in connection.execute("SELECT version_num FROM alembic_version")] != [(HEAD,)]:
                 return [], []
-            return _neighbours(connection, origin, columns(document), limit, most_tried)
+            return _neighbours(connection, origin, columns(document))
     except sqlite3.Error:
         return [], []
 
 
 def _neighbours(
-    connection: sqlite3.Connection, origin: Origin, asked: Mapping[str, Any], limit: int, most_tried: int
+    connection: sqlite3.Connection, origin: Origin, asked: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rows = sorted(_candidates(connection, origin, asked), key=lambda row: distance(asked, row))
     found = [(number, entry) for row in rows for number, entry in _tried(connection, row)]
-    return [shown(row) for row in rows[:limit]], [entry for _, entry in found[:most_tried]]
+    return [shown(row) for row in rows[:MOST_SIMILAR]], [entry for _, entry in found[:MOST_TRIED]]
 
 
 def _candidates(connection: sqlite3.Connection, origin: Origin, asked: Mapping[str, Any]) -> Iterable[dict[str, Any]]:

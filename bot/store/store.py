@@ -25,11 +25,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def open_store(url: str, *, migrate: bool = True) -> "Store":
-    """Open the database of a URL, make or bring up its schema (`migrate`), take in what came by the short way. StoreError says why not."""
+async def open_store(url: str) -> "Store":
+    """Open the database of a URL, make or bring up its schema, take in what came by the short way. StoreError says why not."""
     store = Store(Database(url))
     try:
-        await store.prepare(migrate)
+        await store.prepare()
     except BaseException:
         await store.close()
         raise
@@ -47,9 +47,9 @@ class Store:
         """Which database this is, without its password."""
         return self._database.place
 
-    async def prepare(self, migrate: bool) -> None:
+    async def prepare(self) -> None:
         """See `open_store`."""
-        await self._database.prepare(migrate)
+        await self._database.prepare()
         await self._take_in()
 
     async def close(self) -> None:
@@ -145,30 +145,17 @@ class Store:
         """What a query finds, newest first or best first; `before` is the id of the last row of the page above."""
         return await self._read(search.search, viewer, query, limit, number_of(before) if before else None)
 
-    async def similar(
-        self, who: Sight | Origin, document: Mapping[str, Any], limit: int = 5, leave_out: str | None = None
-    ) -> list[dict[str, Any]]:
+    async def similar(self, who: Sight | Origin, document: Mapping[str, Any], leave_out: str | None = None) -> list[dict[str, Any]]:
         """Incidents like the one that a document describes, nearest first. For an Origin: what its channel may see."""
-        return await self._read(similar.similar, who, document, limit, leave_out)
+        return await self._read(similar.similar, who, document, leave_out)
 
-    async def precedents(
-        self, who: Sight | Origin, document: Mapping[str, Any], limit: int = 50, leave_out: str | None = None
-    ) -> list[dict[str, Any]]:
+    async def precedents(self, who: Sight | Origin, document: Mapping[str, Any], leave_out: str | None = None) -> list[dict[str, Any]]:
         """What was tried in such incidents and how it ended: id phase remedy flag direction value outcome model gpu engine_version at."""
-        return await self._read(similar.precedents, who, document, limit, leave_out)
+        return await self._read(similar.precedents, who, document, leave_out)
 
-    async def measured(
-        self,
-        who: Sight | Origin,
-        model: str,
-        gpu: str | None = None,
-        tp: int | None = None,
-        version: str | None = None,
-        batched_tokens: int | None = None,
-        limit: int = 200,
-    ) -> list[dict[str, Any]]:
-        """Terms that engines reported for a model, bytes per rank, closest conditions first, each with its incident's id."""
-        return await self._read(similar.measured, who, model, gpu, tp, version, batched_tokens, limit)
+    async def measured(self, who: Sight | Origin, model: str) -> list[dict[str, Any]]:
+        """Terms that engines reported for a model, bytes per rank, the newest first, each with its incident's id."""
+        return await self._read(similar.measured, who, model)
 
     async def stats(self, viewer: Sight, since: datetime | None = None) -> dict[str, Any]:
         """The figures of a review."""

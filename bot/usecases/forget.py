@@ -17,9 +17,9 @@ async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
     return notice(f"{says} Its phase, model, GPU and outcome stay.")
 
 
-async def purge(desk: Desk, days: int | None = None) -> Reply:
-    """Erase evidence older than the retention time (`days`, else OOMBOT_RETENTION_DAYS); 0 keeps everything."""
-    kept_for = desk.settings.retention_days if days is None else days
+async def purge(desk: Desk) -> Reply:
+    """Erase evidence older than OOMBOT_RETENTION_DAYS; 0 keeps everything."""
+    kept_for = desk.settings.retention_days
     if kept_for <= 0:
         return notice("Evidence is kept for ever here (OOMBOT_RETENTION_DAYS is 0). Nothing was erased.")
     count = await kept(desk).purge(desk.now() - timedelta(days=kept_for))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from bot.domain.accounting import PlannerRules
@@ -46,10 +45,10 @@ class SizingRules:
     weights: WeightRules
 
 
-@lru_cache(maxsize=2)
-def load_sizing(folder: Path | None = None) -> SizingRules:
-    """The sizing rules of a rules folder; RulebookError with every problem when a file is broken."""
-    rules = folder or rules_folder()
+@lru_cache(maxsize=1)
+def load_sizing() -> SizingRules:
+    """The sizing rules, read once; RulebookError with every problem when a file is broken."""
+    rules = rules_folder()
     return SizingRules(load_models(rules / "models"), load_planning(rules), load_gpus(), load_weights(rules / "models"))
 
 
@@ -67,7 +66,6 @@ class Asked:
     utilization: float
     max_num_seqs: int
     max_num_batched_tokens: int
-    prefix_caching: bool
     fit_length: bool
     arguments: Mapping[str, Any]
     weight_rules: WeightRules
@@ -103,7 +101,6 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         utilization=share(question, "gpu_memory_utilization", engine.rules.utilization),
         max_num_seqs=requests,
         max_num_batched_tokens=tokens,
-        prefix_caching=prefix,
         fit_length=question.get("max_model_len") in AUTO_LENGTH,
         arguments=question,
         weight_rules=rules.weights,

@@ -53,11 +53,6 @@ def test_an_error_never_holds_the_token(loopback: Loopback, tmp_path: Path) -> N
     assert "Bearer hf_secret" in loopback.tokens
 
 
-def test_an_unknown_revision_is_named(loopback: Loopback, tmp_path: Path) -> None:
-    with pytest.raises(HubError, match="no revision v9"):
-        hub_at(loopback, tmp_path).checkpoint(MODEL, "v9")
-
-
 def test_a_model_without_a_config_is_named(loopback: Loopback, tmp_path: Path) -> None:
     loopback.files[("makers/gguf", "model.gguf")] = b""
     with pytest.raises(HubError, match=r"makers/gguf has no config\.json"):
@@ -139,7 +134,7 @@ def test_what_was_fetched_once_is_there_offline(loopback: Loopback, tmp_path: Pa
 
 
 def test_a_hub_that_goes_away_leaves_what_is_in_the_cache(loopback: Loopback, tmp_path: Path) -> None:
-    hub_at(loopback, tmp_path).checkpoint(MODEL, with_tensors=False)
+    hub_at(loopback, tmp_path).fetch(MODEL, "config.json")
     with serving(Loopback()) as gone:
         url = gone.url
     found = Hub(url, cache=tmp_path / "cache").checkpoint(MODEL)

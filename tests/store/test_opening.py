@@ -26,9 +26,9 @@ def file_of(url: str) -> Path:
     return path
 
 
-async def refusal(url: str, **how: bool) -> str:
+async def refusal(url: str) -> str:
     with pytest.raises(StoreError) as refused:
-        await open_store(url, **how)
+        await open_store(url)
     return str(refused.value)
 
 
@@ -142,10 +142,6 @@ async def test_a_database_of_a_newer_program_is_not_opened(sqlite_url: str) -> N
     said = await refusal(sqlite_url)
     assert "newer oombot" in said
     assert "2031_01_01" in said
-
-
-async def test_an_empty_database_is_not_migrated_when_that_is_not_wanted(tmp_path: Path) -> None:
-    assert "oombot db upgrade" in await refusal(f"sqlite+aiosqlite:///{tmp_path}/new.db", migrate=False)
 
 
 async def test_a_read_only_file_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,9 +35,15 @@ async def test_the_nearest_stand_first(store: Store) -> None:
     await store.append(T1, [paste()], on("Qwen/Qwen3-8B", "H100-80GB", engine_version="0.9.0"))  # 4: another time
     await store.append(T1, [paste()], document(phase="serving"))  # 5: another phase
     await store.append(T1, [paste()], on("google/gemma-3-27b", "L4-24GB"))  # 6: nothing in common but the phase
-    found = await store.similar(T1, document(), limit=10)
+    found = await store.similar(T1, document())
     assert [one["id"] for one in found] == ["D-0001", "D-0003", "D-0004", "D-0002"]
-    assert [one["id"] for one in await store.similar(T1, document(), limit=1, leave_out="D-0001")] == ["D-0003"]
+    assert [one["id"] for one in await store.similar(T1, document(), leave_out="D-0001")] == ["D-0003", "D-0004", "D-0002"]
+
+
+async def test_no_more_than_five_are_similar(store: Store) -> None:
+    for _ in range(6):
+        await store.append(T1, [paste()], document())
+    assert [one["id"] for one in await store.similar(T1, document())] == ["D-0006", "D-0005", "D-0004", "D-0003", "D-0002"]
 
 
 async def test_one_with_an_outcome_stands_before_one_without(store: Store) -> None:
@@ -84,17 +90,17 @@ async def test_a_channel_that_turns_private_takes_its_rows_along(store: Store) -
     assert len(await store.similar(T1, document())) == 1
 
 
-async def test_measured_terms_come_with_their_incident_the_closest_first(store: Store) -> None:
+async def test_measured_terms_come_with_their_incident_the_newest_first(store: Store) -> None:
     await store.append(T1, [paste()], document(engine_version="0.11.0"))
     await store.append(T1, [paste()], document())
     await store.append(T1, [paste()], on("/models/qwen3-235b-a22b/", "H100-80GB", tp=4))
-    found = await store.measured(Asker(), "Qwen/Qwen3-235B-A22B", "H100-80GB", 8, "0.20.0", 8192)
+    found = await store.measured(Asker(), "Qwen/Qwen3-235B-A22B")
     assert [(one["id"], one["activation_peak_bytes"], one["rank"], one["batched_tokens"]) for one in found] == [
+        ("D-0003", 3_200_000_000, 3, 8192),
         ("D-0002", 3_200_000_000, 3, 8192),
         ("D-0001", 3_200_000_000, 3, 8192),
     ]
-    assert [one["id"] for one in await store.measured(Asker(), "qwen3-235b-a22b", tp=4)] == ["D-0003"]
-    assert await store.measured(Asker(), "Qwen/Qwen3-235B-A22B", "A100-80GB") == []
+    assert await store.measured(Asker(), "Qwen/Qwen3-8B") == []
 
 
 async def test_measured_terms_of_a_model_out_of_the_hubs_cache_are_those_of_its_name(store: Store) -> None:

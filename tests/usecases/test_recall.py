@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ async def test_a_search_for_a_card_says_how_many_incidents_name_none(tmp_path: P
 async def test_retention_of_nought_days_keeps_everything(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         await store.append(Origin(), [paste("zebrafish")], document())
-        assert "Nothing was erased" in (await purge(desk, 0)).document["says"]
+        assert "Nothing was erased" in (await purge(replace(desk, settings=Settings(retention_days=0)))).document["says"]
         assert "0 incidents" in (await purge(desk)).document["says"]
         assert (await history(desk, LOCAL, "zebrafish")).document["count"] == 1
 
