@@ -16,7 +16,13 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.patterns import search
 
 ENGINES_OVER_VLLM = ("sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp")
-_PATHS = (("/sglang/", "sglang"), ("/tensorrt_llm/", "tensorrt-llm"), ("/text_generation_server/", "tgi"), ("/lmdeploy/", "lmdeploy"))
+_PATHS = (
+    ("/sglang/", "sglang"),
+    ("/srt/", "sglang"),
+    ("/tensorrt_llm/", "tensorrt-llm"),
+    ("/text_generation_server/", "tgi"),
+    ("/lmdeploy/", "lmdeploy"),
+)
 _PRINTED = (("vllm.engine-config", "vllm.banner-version", "vllm.api-version"), ("vllm.dumping-input", "vllm.version-mentioned"))
 _OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
@@ -29,8 +35,8 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
         if fact.id in by_rule:
             score[by_rule[fact.id]] += 1
     for frame in frames:
-        for needle, engine in _PATHS:
-            score[engine] += 2 * (needle in frame.path)
+        if (named := next((engine for needle, engine in _PATHS if needle in frame.path), None)) is not None:
+            score[named] += 2
         score["vllm"] += "vllm" in frame.path
     others = [(score[e], e) for e in ENGINES_OVER_VLLM if score[e]]
     best = max(others, default=(0, "unknown"))
