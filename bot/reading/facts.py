@@ -250,6 +250,8 @@ def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iter
     spans = max(rule.spans, 1)
     tail: list[str] = []
     for nxt in following[:spans]:
+        if not nxt.text.strip() and rule.spans > 1 and not prose and not nxt.signed:
+            continue  # a paragraph for each part of the message
         if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip() or (prose and nxt.level is not None):
             break
         tail.append(nxt.text)

@@ -48,6 +48,11 @@ _BYTES = re.compile(
 )
 """Bytes as people write them: 20G, 20 GiB, 20 * 1024**3, 20 << 30, int(20e9)."""
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
+_PROPOSED = re.compile(
+    r"(?i)(?:\b(?:reduc|lower|decreas|rais|increas|try|us[ei])\w*\b[^.(\n]{0,60})\(e\.g\.[^)\n]{0,400}\)"
+    r"|\b(?:fix|solution|workaround|resolution|suggestion)\b\W{0,3}:.*"
+)
+"""What somebody gives as an example, or as the cure: no setting of the start that failed."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
 FEWEST_BYTES = 2**20
@@ -100,6 +105,8 @@ class ArgumentReader:
             prose = line.level is None
             if (place in given or prose) and (advised := self._advice.search(text)) is not None:
                 text = text[: advised.start()]
+            if prose and ("(e.g." in text or ":" in text):
+                text = _PROPOSED.sub("", text)
             if place in given:
                 if (text, prose) not in known:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))

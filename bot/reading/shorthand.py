@@ -34,7 +34,7 @@ def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> _Fo
 
 _FORMS = (
     _form("gpu_memory_utilization", "til gmu GMU 率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
-    _form("gpu_memory_utilization", "til gmu GMU", rf"(?P<value>0?\.\d{{1,4}}) `?{_SHARE}"),
+    _form("gpu_memory_utilization", "til gmu GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util -util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
     _form("max_model_len", "len Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
     _form("max_model_len", "ctx CTX mml MML ontext max 上", rf"{_CONTEXT}{_IS}{_LENGTH}"),

@@ -35,6 +35,8 @@ DASHED = re.compile(r"[\u2013\u2014](?<![\w-][\u2013\u2014])(?=[a-z][a-z-]{3,})"
 MANGLED_REST = r"[\u0080-\u00bf\u0152-\u2122]{1,3}"
 _MOJIBAKE = re.compile(rf"[\u00c2-\u00f4]{MANGLED_REST}")
 _BOXED = ("│", "┃")
+_WIDE_GAP = " " * 20
+_GAP = re.compile(f"(?<=\\S){_WIDE_GAP}+(?=\\S)")
 _UNUSUAL = re.compile(f"[{''.join(map(chr, LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(_BOXED)}]")
 """Characters that are mended; a bar's blocks and Chinese are left alone."""
 
@@ -96,6 +98,8 @@ def clean(line: str) -> str:
         line = _ENTITY.sub(lambda m: html.unescape(m[0]), _ENTITY.sub(lambda m: html.unescape(m[0]), line))
     if "\\" in line:
         line = _ESCAPED.sub(r"\1", line)
+    if _WIDE_GAP in line:
+        line = _unpadded(line)
     if "<http" in line or "<mailto" in line or "<tel:" in line:
         line = SLACK_LINK.sub(lambda m: m[1] or m[2], line)
     if "](http" in line:
@@ -120,6 +124,13 @@ def escaped(text: str) -> bool:
         if mark in text:
             return True
     return False
+
+
+def _unpadded(line: str) -> str:
+    """The line without what a terminal put at each of its breaks: several wide gaps of one width, a space of the text aside."""
+    gaps = [len(gap) for gap in _GAP.findall(line)]
+    least = min(gaps, default=0)
+    return _GAP.sub(lambda gap: " " * (len(gap[0]) - least), line) if len(gaps) > 1 and max(gaps) - least <= 1 and "|" not in line else line
 
 
 def _unboxed(line: str) -> str:

@@ -215,3 +215,10 @@ def test_what_the_engine_says_of_the_run_that_failed_stands_beside_what_was_trie
         "stored in KV cache (112)."
     ).deployment
     assert (found.value("max_model_len"), found.tried["max_model_len"]) == (256, (2048, 1024))
+
+
+def test_what_somebody_proposes_was_not_set() -> None:
+    assert arguments(
+        "It runs out of memory at `--gpu-memory-utilization 0.90`. Reducing it (e.g., `--gpu-memory-utilization 0.85`) lets it start."
+    ) == {"gpu_memory_utilization": 0.9}
+    assert arguments("OOM at gpu_memory_utilization=0.7. Fix: **`--gpu-memory-utilization 0.30`**") == {"gpu_memory_utilization": 0.7}
