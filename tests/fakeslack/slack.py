@@ -332,7 +332,7 @@ class FakeSlack:
             transport.abort()
 
     async def connected(self) -> None:
-        await asyncio.wait_for(self._connected.wait(), 10)
+        await asyncio.wait_for(self._connected.wait(), 60)
 
     # Interaction
 

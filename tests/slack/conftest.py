@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -7,26 +8,27 @@ from tests.fakeslack import FakeSlack
 from tests.slack.world import World
 
 
-@pytest.fixture(params=["http", "socket"])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    """Everything is tried over both transports; whatever the double refused and the test did not expect is a failure."""
-    slack = FakeSlack(request.param)
+@asynccontextmanager
+async def _world(transport: str, folder: Path) -> AsyncIterator[World]:
+    """Whatever the double refused and the test did not expect is a failure."""
+    slack = FakeSlack(transport)
     async with slack.running():
-        made = World(slack, tmp_path)
+        made = World(slack, folder)
         yield made
         unexpected = [
             (c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless
         ]
         assert not unexpected, unexpected
+
+
+@pytest.fixture(params=["http", "socket"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    """Everything is tried over both transports."""
+    async with _world(request.param, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
 async def http_world(tmp_path: Path) -> AsyncIterator[World]:
-    slack = FakeSlack("http")
-    async with slack.running():
-        made = World(slack, tmp_path)
+    async with _world("http", tmp_path) as made:
         yield made
-        unexpected = [
-            (c.method, c.error, c.messages, c.args) for c in slack.refusals if c.error not in made.expected_refusals | made.harmless
-        ]
-        assert not unexpected, unexpected

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -370,15 +369,14 @@ async def test_a_refused_file_is_told_once_however_often_the_answer_is_tried(wor
 async def test_a_channel_that_slack_holds_back_holds_up_no_other(world: World) -> None:
     other = world.slack.channel(world.team, "gpu-more", members=[world.ann.id])
     async with world.bot():
-        world.slack.fault("chat.postMessage", "ratelimited", value=4)
+        world.slack.fault("chat.postMessage", "ratelimited", value=6)
         for number in range(workers.WORKERS + 2):
             await world.bob.mention(world.channel, f"{NO_RANK} {number}")
         await world.until(lambda: len(world.slack.called("reactions.add")) >= workers.WORKERS)
-        begun = time.monotonic()
         ts = await world.ann.mention(other, CRASH)
         await world.answer(other, ts)
-        assert time.monotonic() - begun < 2.5
-        await world.until(lambda: len(world.answers(world.channel)) == workers.WORKERS + 2, 30)
+        assert len(world.answers(world.channel)) < workers.WORKERS + 2, "some are held back still"
+        await world.until(lambda: len(world.answers(world.channel)) == workers.WORKERS + 2)
 
 
 async def test_a_worker_outlives_what_nobody_foresaw(http_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
     )
     assert started.stdout is not None
     try:
-        assert (await asyncio.wait_for(started.stdout.readline(), 20)) == b"ready\n"
+        assert (await asyncio.wait_for(started.stdout.readline(), 120)) == b"ready\n"
         if slack.transport == "socket":
             await slack.connected()
         yield started

@@ -1,5 +1,7 @@
 """What is said to the bot without any evidence: answered with what can be sent, and kept nowhere."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -15,64 +17,59 @@ TALK = ("hello", "thanks!", "hello, which version are you?", "We are planning th
 WRAPPER = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 
 
-def real(world: World, judges: Judges) -> dict[str, object]:
+@asynccontextmanager
+async def real(world: World) -> AsyncIterator[None]:
     """The bot with the rulebook instead of the stand-in."""
-    return {
-        "desk": Desk(world.settings(), load_rulebook, judges.judge, lambda: datetime.now(UTC)),
-        "asks": asks(explain=explain),
-    }
+    judges = Judges()
+    desk = Desk(world.settings(), load_rulebook, judges.judge, lambda: datetime.now(UTC))
+    try:
+        async with world.bot(desk=desk, asks=asks(explain=explain)):
+            yield
+    finally:
+        judges.close()
 
 
 @pytest.mark.parametrize("said", TALK)
 @pytest.mark.parametrize("way", ["mention", "direct"])
 async def test_talk_opens_no_incident_and_is_told_what_can_be_sent(http_world: World, said: str, way: str) -> None:
     world = http_world
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await (world.ann.mention(world.channel, said) if way == "mention" else world.ann.dm(said))
         channel = world.channel if way == "mention" else world.slack.direct(world.team, world.ann.id)
         assert "Paste the log here" in words(await world.answer(channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 0
         assert len(world.answers(channel)) == 1
-    judges.close()
 
 
 async def test_a_question_is_answered_by_its_topic_and_opens_no_incident(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.ann.mention(world.channel, "does FP8 KV halve memory in vllm?")
         assert "Does FP8 KV halve memory?" in words(await world.answer(world.channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 0
-    judges.close()
 
 
 @pytest.mark.parametrize("said", [WRAPPER, "vllm 0.11.0 on 8xH100, tp 8: it dies while it starts", "CUDA out of memory"])
 async def test_a_little_evidence_is_an_incident_with_a_question(http_world: World, said: str) -> None:
     world = http_world
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.ann.mention(world.channel, said)
         assert "Next: " in words(await world.answer(world.channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 1
-    judges.close()
 
 
 async def test_a_file_without_evidence_is_what_somebody_wanted_read(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.ann.mention(world.channel, "", files=[world.ann.file("notes.txt", b"hello\n")])
         assert "no memory error" in words(await world.answer(world.channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 1
-    judges.close()
 
 
 async def test_the_log_that_was_asked_for_is_read_without_another_mention(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         root = await world.ann.mention(world.channel, "my server crashed, please help")
         await world.answer(world.channel, root, lambda said: "Paste the log here" in said)
         await world.bob.say(world.channel, "wait, I look for it", thread=root)
@@ -80,7 +77,6 @@ async def test_the_log_that_was_asked_for_is_read_without_another_mention(world:
         await world.answer(world.channel, root, lambda said: "CUDA graph capture" in said)
         await world.quiet()
         assert len(world.answers(world.channel, root)) == 2, "the hint, and the answer"
-    judges.close()
 
 
 async def test_a_log_in_a_thread_of_others_is_left_alone(world: World) -> None:
@@ -101,8 +97,7 @@ async def test_in_a_watched_channel_a_log_in_a_thread_is_answered_too(world: Wor
 
 
 async def test_a_question_in_a_direct_message_is_no_evidence_of_the_newest_incident(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.ann.dm(CRASH)
         direct = world.slack.direct(world.team, world.ann.id)
         await world.answer(direct, ts)
@@ -113,12 +108,10 @@ async def test_a_question_in_a_direct_message_is_no_evidence_of_the_newest_incid
         kept = await world.store.load(world.team.id, "D-0001")
         assert kept is not None
         assert len(kept.contributions) == 1
-    judges.close()
 
 
 async def test_the_shortcut_on_talk_says_that_there_is_nothing_to_read(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.bob.say(world.channel, "hello")
         message = world.channel.message(ts)
         assert message is not None
@@ -127,23 +120,19 @@ async def test_the_shortcut_on_talk_says_that_there_is_nothing_to_read(world: Wo
         await world.quiet()
         assert world.answers(world.channel) == []
         assert (await world.store.state())["incidents"] == 0
-    judges.close()
 
 
 async def test_a_secret_in_talk_is_told_though_nothing_is_kept(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         ts = await world.ann.mention(world.channel, f"hello {SECRETS.split()[0]}")
         assert "Paste the log here" in words(await world.answer(world.channel, ts))
         await world.until(lambda: "1 secret hidden" in str(world.ann.sees(world.channel)))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 0
-    judges.close()
 
 
 async def test_talk_in_the_form_is_told_what_can_be_sent_and_the_log_may_follow(world: World) -> None:
-    judges = Judges()
-    async with world.bot(**real(world, judges)):
+    async with real(world):
         await world.ann.global_shortcut()
         view = await world.until(lambda: world.slack.views and world.ann.view())
         await world.ann.submit(view, {"text": "it crashed", "channel": world.channel.id})
@@ -152,4 +141,3 @@ async def test_talk_in_the_form_is_told_what_can_be_sent_and_the_log_may_follow(
         await world.quiet()
         await world.bob.say(world.channel, CRASH, thread=root)
         await world.answer(world.channel, root, lambda said: "CUDA graph capture" in said)
-    judges.close()

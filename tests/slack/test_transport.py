@@ -143,7 +143,7 @@ async def test_socket_mode_switched_off_and_on_again_needs_no_restart(socket_wor
         await asyncio.sleep(2.0)
         assert not await world.door.ready()
         world.slack.linked = True
-        await asyncio.wait_for(world.slack._connected.wait(), 20)
+        await world.slack.connected()
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)
 

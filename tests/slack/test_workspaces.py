@@ -1,5 +1,6 @@
 """Several workspaces by OAuth: tokens encrypted at rest, rotated, revoked; and what doctor says of a wrong set-up."""
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -17,7 +18,7 @@ from bot.slack.surfaces import SURFACES
 from tests.fakeslack import Person
 from tests.fakeslack.methods import METHODS, READ
 from tests.slack.material import CRASH
-from tests.slack.world import World
+from tests.slack.world import PATIENCE, World
 
 
 def many(world: World) -> Settings:
@@ -195,11 +196,9 @@ async def test_doctor_names_a_refused_token(world: World) -> None:
 
 async def test_the_door_is_ready_once_it_is_connected(world: World) -> None:
     async with world.bot() as door:
-        for _ in range(50):
-            if await door.ready():
-                return
-            await __import__("asyncio").sleep(0.1)
-        raise AssertionError("never ready")
+        async with asyncio.timeout(PATIENCE):
+            while not await door.ready():  # noqa: ASYNC110  # no event tells of it
+                await asyncio.sleep(0.1)
 
 
 def test_every_surface_file_stands_in_the_one_list() -> None:

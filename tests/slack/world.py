@@ -27,6 +27,8 @@ from tests.fakeslack import FakeSlack, Person
 from tests.fakeslack.state import Channel, Team
 from tests.slack import material
 
+PATIENCE = 60.0  # seconds for what must happen: a bound for what hangs, whatever the machine
+
 
 def asks(**other: Any) -> Asks:
     usual = {
@@ -90,7 +92,7 @@ class World:
             await runner.cleanup()
             await self.store.close()
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 10.0, what: str = "") -> Any:
+    async def until(self, holds: Callable[[], Any], seconds: float = PATIENCE, what: str = "") -> Any:
         end = time.monotonic() + seconds
         while not (found := holds()):
             assert time.monotonic() < end, (
@@ -99,7 +101,7 @@ class World:
             await asyncio.sleep(0.02)
         return found
 
-    async def quiet(self, seconds: float = 10.0) -> None:
+    async def quiet(self, seconds: float = PATIENCE) -> None:
         """Until nothing waits and nothing is in work."""
         end = time.monotonic() + seconds
         while True:
