@@ -30,7 +30,7 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
         return complaint
     if (growth := _growing(one, moments)) is not None:
         return "prose.host" if one.has("host") else "prose.growth", growth.start, SURE - 1
-    return None if (free := _not_free(one)) is None else ("prose.startup-check", free.start, SURE)
+    return None if (free := _not_free(one, moments)) is None else ("prose.startup-check", free.start, SURE)
 
 
 def _but_eager(one: Sentence) -> Mention | None:
@@ -79,10 +79,10 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     return next(iter(one.all_of("growth") or slowly), None) if memory and not elsewhere else None
 
 
-def _not_free(one: Sentence) -> Mention | None:
+def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
-    first = ("prose.launch", "prose.load")
-    later = any(m.telling and relation == "while" and m.moment not in first for m, relation in one.relations.items())
+    first = ("prose.launch", "prose.load", *(moment.id for moment in moments.values() if moment.aside))
+    later = any(m.telling and relation in WEIGHT and m.moment not in first for m, relation in one.relations.items())
     starting = one.has("fraction") or one.names(*first)
     complains = one.has(*COMPLAINTS, "need") and not one.has("host")
     return next(iter(one.all_of("free")), None) if starting and complains and not later else None
