@@ -13,17 +13,7 @@ from bot.domain.incident import Contribution, Origin
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
 
-ANSWERS = (
-    "rank",
-    "failing_rank",
-    "first_error",
-    "memory_report",
-    "engine_config",
-    "engine_version",
-    "gpu_inventory",
-    "model_config",
-    "workload",
-)
+RANKS = ("rank", "failing_rank")
 UNSURE = re.compile(r"(?i)don.?t know|unknown|not sure|no idea")
 
 
@@ -55,16 +45,17 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _answer(text: str) -> Contribution:
+    from bot.reading.read import SPOKEN
+    from bot.reading.redact import redact
+
     name, mark, value = text.partition("=")
     name, value = name.strip().replace("-", "_"), value.strip()
     if not mark or not name or not value:
         raise Unusable(f"--answer {text}: it takes NAME=VALUE, such as --answer rank=3")
-    if name not in ANSWERS:
-        raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join(ANSWERS)}.")
-    if name in ("rank", "failing_rank") and not (any(c.isdigit() for c in value) or UNSURE.search(value)):
+    if name not in (*RANKS, *SPOKEN):
+        raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join((*RANKS, *sorted(SPOKEN)))}.")
+    if name in RANKS and not (any(c.isdigit() for c in value) or UNSURE.search(value)):
         raise Unusable(f"--answer {name}={value}: a rank is a number, such as {name}=3; or say that you do not know.")
-    from bot.reading.redact import redact
-
     clean, hidden = redact(f"{name}={value}")
     return Contribution("answer", clean, redactions=hidden)
 

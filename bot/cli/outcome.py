@@ -4,10 +4,9 @@ import argparse
 import asyncio
 
 from bot.cli.terminal import put
+from bot.domain.incident import RESULTS
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
-
-RESULTS = ("fixed", "moved", "same", "wrong", "other")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 ContributionKind = Literal["paste", "file", "answer", "outcome", "note"]
 Result = Literal["fixed", "moved", "same", "wrong", "other"]
+RESULTS: tuple[Result, ...] = get_args(Result)
 
 LOCAL_TEAM = "local"
 

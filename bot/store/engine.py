@@ -62,7 +62,7 @@ class Database:
         self.sqlite = self.url.drivername.startswith("sqlite")
         self.place = str(self.url.database) if self.sqlite else shown_url(url)
         self.file = Path(self.place).expanduser().absolute() if self.sqlite and self.place != ":memory:" else None
-        self.engine = _engine(self.url, self.sqlite)
+        self.engine = _sqlite(self.url) if self.sqlite else _postgres(self.url)
         self._one_writer = asyncio.Lock()  # inside one process a queue is kinder than SQLite's busy waiting
 
     @asynccontextmanager
@@ -158,16 +158,18 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _engine(url: URL, sqlite: bool) -> AsyncEngine:
-    if not sqlite:
-        try:
-            how = {"timeout": 10, "command_timeout": 120, "server_settings": _POSTGRES}
-            # Last in, first out: the few connections in use know the statements, and under load every preparation is a round trip.
-            engine = create_async_engine(url, pool_size=5, max_overflow=5, pool_use_lifo=True, pool_recycle=900, connect_args=how)
-        except NoSuchModuleError as error:  # asyncpg was left out of the installation
-            raise StoreError("The PostgreSQL driver asyncpg is not installed. Install oombot again with all its dependencies.") from error
-        event.listen(engine.sync_engine, "checkout", _still_open)
-        return engine
+def _postgres(url: URL) -> AsyncEngine:
+    try:
+        how = {"timeout": 10, "command_timeout": 120, "server_settings": _POSTGRES}
+        # Last in, first out: the few connections in use know the statements, and under load every preparation is a round trip.
+        engine = create_async_engine(url, pool_size=5, max_overflow=5, pool_use_lifo=True, pool_recycle=900, connect_args=how)
+    except NoSuchModuleError as error:  # asyncpg was left out of the installation
+        raise StoreError("The PostgreSQL driver asyncpg is not installed. Install oombot again with all its dependencies.") from error
+    event.listen(engine.sync_engine, "checkout", _still_open)
+    return engine
+
+
+def _sqlite(url: URL) -> AsyncEngine:
     # isolation_level None: transactions begin where we say so, not where Python's sqlite3 guesses.
     engine = create_async_engine(url, pool_size=5, max_overflow=5, connect_args={"isolation_level": None, "timeout": BUSY_SECONDS})
 

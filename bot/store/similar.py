@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from bot.domain.incident import Origin
+from bot.domain.incident import RESULTS, Origin
 from bot.store.derived import FIGURES, columns, model_key
 from bot.store.hits import Hits
 from bot.store.nearness import CANDIDATES, MOST_SIMILAR, MOST_TRIED, NEAREST, distance, shown, tried
@@ -14,7 +14,6 @@ from bot.store.sight import Sight, visible
 from bot.store.tables import figures, incidents, trials
 
 MOST_MEASURED = 200  # ranks
-_OUTCOMES = ("fixed", "same", "moved", "wrong", "other")
 
 
 def similar(connection: Connection, who: Sight | Origin, document: Mapping[str, Any], leave_out: str | None) -> list[dict[str, Any]]:
@@ -51,7 +50,7 @@ def _candidates(connection: Connection, who: Any, asked: Mapping[str, Any], leav
         if any(asked[field] is None for field in fields):
             continue
         values = {field: [asked[field]] for field in fields}
-        for more in ({"outcome": _OUTCOMES}, {}):
+        for more in ({"outcome": RESULTS}, {}):
             for row in Hits(connection, who, {**values, **more}).newest(CANDIDATES):
                 found.setdefault(row["key"], row)
         if len(found) >= CANDIDATES:

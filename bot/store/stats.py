@@ -2,18 +2,18 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
+from bot.domain.incident import RESULTS
 from bot.store import rollups
 from bot.store.derived import NO_RULE, OPEN, TRIED
 from bot.store.sight import Sight, visible
 from bot.store.tables import incidents, trials
 
 _TOP = 20
-_RESULTS = ("fixed", "moved", "same", "wrong", "other")
 _BY = ("phase", "model", "gpu")
 
 Sums = Callable[[str], Mapping[str, int]]
@@ -25,7 +25,7 @@ def stats(connection: Connection, who: Sight, since: int | None) -> dict[str, An
     if since is None:
         return _review(lambda field: rollups.values(connection, who.team, field, who.channels))
     counted = _counted(connection, who, since)
-    return _review(lambda field: dict(sorted(counted[field].items(), key=lambda pair: (-pair[1], pair[0]))))
+    return _review(lambda field: dict(sorted(counted.get(field, {}).items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
 def _review(of: Sums) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _changes(tried: Mapping[str, int]) -> list[dict[str, Any]]:
         *change, result = json.loads(value)
         changes[tuple(change)][result] += count
     found = [
-        {**dict(zip(TRIED[:-1], change, strict=True)), "tried": tally.total(), **{result: tally[result] for result in _RESULTS}}
+        {**dict(zip(TRIED[:-1], change, strict=True)), "tried": tally.total(), **{result: tally[result] for result in RESULTS}}
         for change, tally in changes.items()
     ]
     return sorted(found, key=lambda row: (-row["tried"], row["remedy"], row["phase"] or ""))[:_TOP]
@@ -70,12 +70,17 @@ def _changes(tried: Mapping[str, int]) -> list[dict[str, Any]]:
 
 def _counted(connection: Connection, who: Sight, since: int) -> Mapping[str, Counter[str]]:
     """The sums that the rollups would hold of what was opened since: rows are counted once, whatever is asked of them."""
+    by_index = connection.dialect.name != "sqlite"  # which would rather walk all of the team in the order of the groups
+    mine = [visible(incidents, who, by_index), incidents.c.key >= since]
+    tried = _tried(connection, [visible(trials, who, by_index), trials.c.incident >= since])
+    return {**_incidents(connection, mine), "rule wrong": _wrong(connection, mine), "tried": tried}
+
+
+def _incidents(connection: Connection, mine: Sequence[ColumnElement[bool]]) -> Mapping[str, Counter[str]]:
     sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
     took = case((incidents.c.settled > incidents.c.key, incidents.c.settled - incidents.c.key), else_=0)
     keys = [*(incidents.c[name] for name in _BY), incidents.c.outcome]
     query = select(*keys, func.count(), func.count(incidents.c.settled), func.sum(took))
-    by_index = connection.dialect.name != "sqlite"  # which would rather walk all of the team in the order of the groups
-    mine = [visible(incidents, who, by_index), incidents.c.key >= since]
     for *values, outcome, count, settled, micros in connection.execute(query.where(*mine).group_by(*keys)):
         sums["total"][""] += count
         sums["outcome"][outcome or OPEN] += count
@@ -86,14 +91,20 @@ def _counted(connection: Connection, who: Sight, since: int) -> Mapping[str, Cou
         if settled:
             sums["settled"][values[0] or ""] += settled
             sums["settled after"][values[0] or ""] += int(micros)
-    wrong = select(incidents.c.rules, func.count()).where(*mine, incidents.c.outcome == "wrong").group_by(incidents.c.rules)
-    for rules, count in connection.execute(wrong):
-        for rule in (rules or "").split() or [NO_RULE]:
-            sums["rule wrong"][rule] += count
-    ended = [trials.c[name] for name in TRIED]
-    tried = select(*ended, func.count()).where(visible(trials, who, by_index), trials.c.incident >= since).group_by(*ended)
-    for *change, count in connection.execute(
-        tried.where(trials.c.result.is_not(None), trials.c.withdrawn.is_(None), trials.c.remedy.is_not(None))
-    ):
-        sums["tried"][json.dumps(change, separators=(",", ":"))] += count
     return sums
+
+
+def _wrong(connection: Connection, mine: Sequence[ColumnElement[bool]]) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    query = select(incidents.c.rules, func.count()).where(*mine, incidents.c.outcome == "wrong").group_by(incidents.c.rules)
+    for rules, count in connection.execute(query):
+        for rule in (rules or "").split() or [NO_RULE]:
+            sums[rule] += count
+    return sums
+
+
+def _tried(connection: Connection, mine: Sequence[ColumnElement[bool]]) -> Counter[str]:
+    names = [trials.c[name] for name in TRIED]
+    ended = [trials.c.result.is_not(None), trials.c.withdrawn.is_(None), trials.c.remedy.is_not(None)]
+    query = select(*names, func.count()).where(*mine, *ended).group_by(*names)
+    return Counter({json.dumps(change, separators=(",", ":")): count for *change, count in connection.execute(query)})

@@ -11,6 +11,7 @@ from bot.reading.model.quantization_config import UnknownQuantization
 from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
 from bot.usecases.size_adapters import Change, adapters, offloaded
+from bot.usecases.size_draft import Draft
 from bot.usecases.size_question import Asked
 from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
 from bot.usecases.weigh import weigh, weigh_draft
@@ -63,42 +64,45 @@ def _with_given(asked: Asked) -> tuple[str, ...]:
 
 def _with_draft(asked: Asked, held: Held) -> Held:
     """The same and what drafts tokens, on the ranks of the last pipeline stage. Source: vllm/v1/worker/gpu_model_runner.py, the drafter."""
-    draft, tp = asked.draft, asked.grid.tp
+    draft = asked.draft
     if draft is None or not draft.loads or held.bytes is None:
         return held
-    given = asked.arguments
     try:
-        weights = weigh_draft(
-            draft.config or given["config"],
-            asked.weight_rules,
-            _grid(asked),
-            layers=len(draft.layers),
-            own=draft.method if draft.config is None else "",
-            engine_version=asked.version,
-            gpu=asked.gpu.id if asked.gpu else str(given.get("gpu") or ""),
-            dtype=str(given.get("dtype") or "auto"),
-            quantization=given.get("quantization") if draft.config is None else draft.quantization,
-            hf_quant_config=given.get("hf_quant_config") if draft.config is None else None,
-        )
+        weights = _of_draft(asked, draft)
     except Unplaceable as error:
         raise Refused(f"the draft: {error}", by="engine") from error
     except (UnknownWeights, MissingField, UnknownQuantization) as error:
         return Held(held.bytes, (*held.assumed, f"the weights of what drafts are not counted: {error}"), held.loading)
-    first = asked.grid.ranks - tp
-    added = [0] * first + [rank.resident for rank in weights.ranks]
-    loading = held.loading or held.bytes
-    caching = sum(map(bool, draft.layers))
-    kept = f"{caching} layer{'' if caching == 1 else 's'} of KV cache" if caching else "no KV cache of its own"
-    where = " on the last pipeline stage" if asked.grid.pp > 1 else " on every rank"
-    said = f"what drafts ({draft.method}, {draft.tokens} at once) adds {gib(max(added))} of weights and {kept}"
+    added = [0] * (asked.grid.ranks - asked.grid.tp) + [rank.resident for rank in weights.ranks]
     return Held(
         [a + b for a, b in zip(held.bytes, added, strict=True)],
-        (*held.assumed, said + where + _SHARED[draft.method == "draft_model"]),
-        [a + b for a, b in zip(loading, added, strict=True)],
+        (*held.assumed, _said_of_draft(asked, draft, max(added))),
+        [a + b for a, b in zip(held.loading or held.bytes, added, strict=True)],
     )
 
 
-_SHARED = {False: "; embedding and output table are taken as shared where the engine shares them", True: ""}
+def _of_draft(asked: Asked, draft: Draft) -> Weights:
+    given, own = asked.arguments, draft.config is None
+    return weigh_draft(
+        draft.config or given["config"],
+        asked.weight_rules,
+        _grid(asked),
+        layers=len(draft.layers),
+        own=draft.method if own else "",
+        engine_version=asked.version,
+        gpu=_gpu(asked),
+        dtype=str(given.get("dtype") or "auto"),
+        quantization=given.get("quantization") if own else draft.quantization,
+        hf_quant_config=given.get("hf_quant_config") if own else None,
+    )
+
+
+def _said_of_draft(asked: Asked, draft: Draft, added: int) -> str:
+    caching = sum(map(bool, draft.layers))
+    kept = f"{caching} layer{'' if caching == 1 else 's'} of KV cache" if caching else "no KV cache of its own"
+    where = " on the last pipeline stage" if asked.grid.pp > 1 else " on every rank"
+    shared = "" if draft.method == "draft_model" else "; embedding and output table are taken as shared where the engine shares them"
+    return f"what drafts ({draft.method}, {draft.tokens} at once) adds {gib(added)} of weights and {kept}{where}{shared}"
 
 
 def _from_config(asked: Asked) -> Weights:
@@ -108,13 +112,17 @@ def _from_config(asked: Asked) -> Weights:
         asked.weight_rules,
         _grid(asked),
         engine_version=asked.version,
-        gpu=asked.gpu.id if asked.gpu else str(given.get("gpu") or ""),
+        gpu=_gpu(asked),
         dtype=str(given.get("dtype") or "auto"),
         quantization=given.get("quantization"),
         hf_quant_config=given.get("hf_quant_config"),
         tensors=_headers(given.get("tensors")),
         text_only=flag(given, "language_model_only", False),
     )
+
+
+def _gpu(asked: Asked) -> str:
+    return asked.gpu.id if asked.gpu else str(asked.arguments.get("gpu") or "")
 
 
 def _grid(asked: Asked) -> TensorGrid:

@@ -20,6 +20,12 @@ class Bar:
     chosen: bool
 
 
+def narrowed(query: Mapping[str, str], **changed: str) -> str:
+    """The list's address with some filters changed; an empty one is taken away."""
+    kept = {name: value for name, value in {**query, **changed}.items() if value}
+    return f"/history?{urlencode(kept)}" if kept else "/history"
+
+
 def bars(counts: Mapping[str, int], name: str, query: Mapping[str, str]) -> list[Bar]:
     """The most frequent values first. A value that is chosen already leads back to all of them."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST]
@@ -29,6 +35,5 @@ def bars(counts: Mapping[str, int], name: str, query: Mapping[str, str]) -> list
 
 def _bar(value: str, count: int, most: int, name: str, query: Mapping[str, str]) -> Bar:
     chosen = query.get(name) == value
-    kept = {key: text for key, text in {**query, name: "" if chosen else value}.items() if text}
     label = phrases.phase(value) if name == "phase" else phrases.OUTCOME_SAID.get(value, "none yet") if name == "outcome" else value
-    return Bar(label or "(none)", count, round(100 * count / most, 1), f"/history?{urlencode(kept)}" if kept else "/history", chosen)
+    return Bar(label or "(none)", count, round(100 * count / most, 1), narrowed(query, **{name: "" if chosen else value}), chosen)

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from aiohttp import web
 
 from bot.web.access import viewer_of
-from bot.web.charts import bars
+from bot.web.charts import bars, narrowed
 from bot.web.door import door_of
 from bot.web.showing import page
 
@@ -30,12 +29,6 @@ def asked(query: Mapping[str, str]) -> str:
     return " ".join(part for part in parts if part)
 
 
-def without(query: Mapping[str, str], **changed: str) -> str:
-    """The same URL with some filters changed; an empty one is taken away."""
-    kept = {name: value for name, value in {**query, **changed}.items() if value}
-    return f"/history?{urlencode(kept)}" if kept else "/history"
-
-
 async def history(request: web.Request) -> web.Response:
     """The list, the filters in force, and counts by phase, model, GPU and outcome."""
     door = door_of(request)
@@ -45,8 +38,8 @@ async def history(request: web.Request) -> web.Response:
     document: Mapping[str, Any] = reply.document
     charts = [(name, bars(document["counts"].get(name) or {}, name, query)) for name in ("phase", "outcome", "model", "gpu")]
     rows = document["rows"]
-    older = f"/history?{urlencode({**query, 'before': rows[-1]['id']})}" if len(rows) == ROWS else ""
-    active = [(name, value, without(query, **{name: ""})) for name, value in query.items() if value]
+    older = narrowed(query, before=rows[-1]["id"]) if len(rows) == ROWS else ""
+    active = [(name, value, narrowed(query, **{name: ""})) for name, value in query.items() if value]
     return page(
         request,
         "history.html",
@@ -57,5 +50,5 @@ async def history(request: web.Request) -> web.Response:
         searched=asked(query),
         older=older,
         before=before,
-        newest=without(query),
+        newest=narrowed(query),
     )

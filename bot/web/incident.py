@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.domain.incident import Contribution, Origin
+from bot.domain.incident import RESULTS, Contribution, Origin
 from bot.usecases.reply import Reply, Unusable
 from bot.web.access import viewer_of
 from bot.web.door import door_of
@@ -14,8 +14,6 @@ from bot.web.forms import Form, read_form
 from bot.web.intake import UNKNOWN, answer, contributions_of
 from bot.web.log_view import sources_of
 from bot.web.showing import go, page
-
-RESULTS = ("fixed", "moved", "same", "wrong", "other")
 
 
 async def incident_of(request: web.Request) -> Mapping[str, Any]:

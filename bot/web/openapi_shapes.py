@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.domain.incident import RESULTS
 from bot.web.phrases import FIGURES, OUTCOME_SAID, PHASES
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -69,7 +70,7 @@ LIKE = fields(
     **dict.fromkeys(("remedy", "flag", "direction", "value", "model", "gpu", "engine_version"), TEXT_OR_NULL),
 )
 CHANGE_TEXTS = ("phase", "remedy", "flag", "direction")
-CHANGE_COUNTS = ("tried", "fixed", "moved", "same", "wrong", "other")
+CHANGE_COUNTS = ("tried", *RESULTS)
 CHANGE = fields(**dict.fromkeys(CHANGE_TEXTS, TEXT_OR_NULL), **dict.fromkeys(CHANGE_COUNTS, WHOLE))
 SETTLED = fields(name=TEXT, count=WHOLE, fixed=WHOLE)
 
