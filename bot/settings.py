@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -108,18 +108,11 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
     read = {**beside, **own}
     given: dict[str, Any] = {}
     for item in fields(Settings):
-        env = item.metadata["env"]
-        text = read.get(env, "").strip()
-        if not text:
-            continue
-        if item.type is int or item.type == "int":
-            low, high = item.metadata["span"]
-            if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
-                problems.append(f"{env} is {text!r}: it takes a whole number from {low} to {high}, for example {item.default}")
-                continue
-            given[item.name] = int(text)
-        else:
-            given[item.name] = text
+        if text := read.get(item.metadata["env"], "").strip():
+            try:
+                given[item.name] = _value(item, text)
+            except ValueError as error:
+                problems.append(str(error))
     if beside.get("HF_ENDPOINT") and not own.get("HF_ENDPOINT"):  # a folder that someone sent must not draw the user's token to its hub
         given["hf_token"] = beside.get("HF_TOKEN") or NO_TOKEN
     if given.get("page", "") not in ("", "open", "sign-in", "off"):
@@ -129,6 +122,18 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
     if wrong is not None:
         wrong += problems
     return Settings(**given)
+
+
+def _value(item: "Field[Any]", text: str) -> str | int:
+    """A setting as it is used. ValueError says what the variable takes."""
+    span = item.metadata["span"]
+    if span is None:
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and span[0] <= int(text) <= span[1]):
+        raise ValueError(
+            f"{item.metadata['env']} is {text!r}: it takes a whole number from {span[0]} to {span[1]}, for example {item.default}"
+        )
+    return int(text)
 
 
 def _dotenv(path: Path) -> Mapping[str, str]:

@@ -129,26 +129,31 @@ def _local_draft(question: Mapping[str, Any]) -> dict[str, Any]:
 def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str, Any] | None:
     """config.json (and headers) from a file or folder of this machine, None when the question names none."""
     from bot.hub.error import HubError
-    from bot.hub.folder import LARGEST, parsed_json, read_folder, read_json
 
     path = Path(options.config) if options.config else Path(str(question.get("model") or ""))
     if not options.config and not (question.get("model") and (path.is_dir() or path.is_file())):
         return None
     try:
-        if path.is_dir():
-            found = read_folder(path)
-            beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
-            model = {"model": str(path)} if not options.config or found.tensors else {}
-            return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
-        if path.is_fifo():  # a shell's <(…) or here-document
-            with path.open("rb") as pipe:
-                return {"config": parsed_json(pipe.read(LARGEST + 1), str(path))}
-        if path.exists() and not path.is_file():
-            raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
-        return {"config": read_json(path, str(path)), **({} if options.config else {"model": None})}  # a file's name is no model's
+        return _read(path, named_as_model=not options.config)
     except RecursionError:
         raise Unusable(f"{path} is nested too deeply to be a model's config. Give the model's own config.json.") from None
     except FileNotFoundError:
         raise Unusable(f"{path}: there is no such file. Give the model's config.json, or the folder that holds it.") from None
     except (HubError, UnicodeDecodeError) as error:
         raise Unusable(f"{path}: {error}") from None
+
+
+def _read(path: Path, *, named_as_model: bool) -> dict[str, Any]:
+    from bot.hub.folder import LARGEST, parsed_json, read_folder, read_json
+
+    if path.is_dir():
+        found = read_folder(path)
+        beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
+        model = {"model": str(path)} if named_as_model or found.tensors else {}
+        return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
+    if path.is_fifo():  # a shell's <(…) or here-document
+        with path.open("rb") as pipe:
+            return {"config": parsed_json(pipe.read(LARGEST + 1), str(path))}
+    if path.exists() and not path.is_file():
+        raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
+    return {"config": read_json(path, str(path)), **({"model": None} if named_as_model else {})}  # a file's name is no model's
