@@ -31,6 +31,8 @@ from bot.store.upsert import upsert
 PAGE = 500
 SCHEMA = "oombot.export/1"
 _PARTS = (contributions, diagnoses, trials, outcomes, figures)
+PARTS = tuple(table.name for table in _PARTS)
+"""What a record holds beside its incident, each a list of rows."""
 _BESIDE = (counters, settings, watches, replies, audit)  # not: deliveries, which are work, and installs, which are secrets
 
 

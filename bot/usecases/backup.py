@@ -39,9 +39,11 @@ async def restore(settings: Settings, source: Path, *, replace: bool = False) ->
     aside = files.set_aside(target) if held != 0 else None
     files.restore(source, target)
     store = await open_store(settings.database)
-    await store.note(Deed("restored", account()))
-    count = (await store.state())["incidents"]
-    await store.close()
+    try:
+        await store.note(Deed("restored", account()))
+        count = (await store.state())["incidents"]
+    finally:
+        await store.close()
     was = f" What was there before is in {aside}." if aside else ""
     return notice(f"{target} is as it was in {source}: {incidents(count)}.{was}")
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 
 from bot.domain.foreign import foreign_json
 from bot.store.audit import Deed
-from bot.store.dump import SCHEMA, flaw_of, incident_types
+from bot.store.dump import PARTS, SCHEMA, flaw_of, incident_types
 from bot.usecases.audit import account
 from bot.usecases.desk import Desk
 from bot.usecases.recall import kept
@@ -17,14 +17,13 @@ from bot.usecases.wording import incidents
 
 Form = Literal["jsonl", "csv"]
 
-_PARTS = ("contributions", "diagnoses", "trials", "outcomes", "figures")
 _UNSAFE = tuple("=+-@\t\r'")  # a spreadsheet would compute such a cell
 
 
 async def export(desk: Desk, out: TextIO, form: Form = "jsonl") -> Reply:
     """Write every record; a CSV has one row an incident, with what belongs to it as JSON in further cells."""
     count = 0
-    names = ["table", "id", *incident_types(), *_PARTS, "row"]
+    names = ["table", "id", *incident_types(), *PARTS, "row"]
     table = csv.DictWriter(out, names, lineterminator="\n") if form == "csv" else None
     if table:
         table.writeheader()
@@ -78,7 +77,7 @@ def _checked(record: Any, number: int) -> Mapping[str, Any]:
 def _cells(record: Mapping[str, Any]) -> dict[str, str]:
     if "table" in record:
         return {"table": record["table"], "row": json.dumps(record["row"])}
-    parts = {name: json.dumps(record[name]) for name in _PARTS}
+    parts = {name: json.dumps(record[name]) for name in PARTS}
     return {"table": "incidents", "id": record["id"], **{name: _cell(value) for name, value in record["incident"].items()}, **parts}
 
 
@@ -86,7 +85,7 @@ def _record(cells: Mapping[str, str]) -> dict[str, Any]:
     if cells["table"] != "incidents":
         return {"schema": SCHEMA, "table": cells["table"], "row": foreign_json(cells["row"])}
     incident = {name: _value(cells[name], kind) for name, kind in incident_types().items()}
-    return {"schema": SCHEMA, "id": cells["id"], "incident": incident, **{name: foreign_json(cells[name]) for name in _PARTS}}
+    return {"schema": SCHEMA, "id": cells["id"], "incident": incident, **{name: foreign_json(cells[name]) for name in PARTS}}
 
 
 def _cell(value: Any) -> str:

@@ -1,9 +1,9 @@
 """How a suggested change ended, and what follows: the next change, the new log that is needed, or the workload test."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
-from bot.domain.incident import Contribution, Incident, Result, Trial
+from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
 from bot.reading.redact import redact
 from bot.store.derived import change_key
 from bot.usecases.desk import Desk, Viewer
@@ -30,8 +30,8 @@ async def settle(
 
     `message`: what it was said in; said in the same one again, it is recorded once.
     """
-    if result not in get_args(Result):
-        raise Unusable(f"{result!r} is no outcome. It is one of fixed, moved, same, wrong, other.")
+    if result not in RESULTS:
+        raise Unusable(f"{result!r} is no outcome. It is one of {', '.join(RESULTS)}.")
     if note and len(note) > LONGEST_NOTE:
         raise Unusable(f"The note has {len(note):,} characters: it takes {LONGEST_NOTE:,}. A log is better added as evidence.")
     note = redact(note)[0] if note else note
@@ -142,4 +142,4 @@ def _rules(proof: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _result(text: str) -> Result:
-    return next(known for known in get_args(Result) if known == text)
+    return next(known for known in RESULTS if known == text)

@@ -2,23 +2,15 @@
 
 import difflib
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bot.rulebook.gpus import Gpus, GpuSpec
-from bot.rulebook.model_names import ModelNames, load_model_names
+from bot.rulebook.gpus import GpuSpec
+from bot.rulebook.model_names import load_model_names
 from bot.usecases.size_arguments import BY_NAME, Argument, argument_of, value_of
+from bot.usecases.size_leftovers import ALONE, QUANTIZATIONS, leftovers
 from bot.usecases.size_question import SizingRules
+from bot.usecases.size_reader import Reader
 
-_FILLERS = frozenset([
-    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",
-    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "many", "max",
-    "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
-    "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
-    "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with", "without", "would", "you",
-])  # fmt: skip
-_QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
 _KV_WORD = r"kv(?:[ -]?cache)?"
 _KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
@@ -34,36 +26,9 @@ class Words(NamedTuple):
     corrections: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Reader:
-    """The text as far as it is not understood yet, and what was."""
-
-    gpus: Gpus
-    models: ModelNames
-    rest: str
-    question: dict[str, Any] = field(default_factory=dict)
-    corrections: list[str] = field(default_factory=list)
-
-    def take(self, pattern: str) -> Iterator[re.Match[str]]:
-        """Every match as a whole word; each is blanked once it was yielded, so that nothing is read twice."""
-        found = list(re.finditer(rf"(?<![\w./-])(?:{pattern})(?![\w/]|\.\d|-\w)", self.rest, re.IGNORECASE))
-        for match in found:
-            self.blank(match.start(), match.end())
-            yield match
-
-    def blank(self, start: int, end: int) -> None:
-        """Nobody looks at these letters again."""
-        self.rest = self.rest[:start] + " " * (end - start) + self.rest[end:]
-
-    def put(self, name: str, value: Any) -> None:
-        """The first word wins; a second one with another value is said."""
-        if self.question.setdefault(name, value) != value:
-            self.corrections.append(f"{name} is said twice: {self.question[name]} is used, {value} is not")
-
-
 def read_words(rules: SizingRules, text: str) -> Words:
     """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
-    reader = _Reader(rules.gpus, load_model_names(), _LEAD.sub("", " ".join(text.split())))
+    reader = Reader(rules.gpus, load_model_names(), _LEAD.sub("", " ".join(text.split())))
     for step in (
         _tables,
         _flags,
@@ -76,14 +41,14 @@ def read_words(rules: SizingRules, text: str) -> Words:
         _kv_types,
         _amounts,
         _bare_words,
-        _leftovers,
+        leftovers,
     ):
         step(reader)
     _spread(reader)
     return Words(reader.question, tuple(reader.corrections))
 
 
-def _tables(reader: _Reader) -> None:
+def _tables(reader: Reader) -> None:
     """--speculative-config '{"method": …}', quoted or not; --speculative-config.method …"""
     for match in list(
         re.finditer(r"--speculative[-_]config[= ]+(['\"]?)(\{[^{}]{0,2000}(?:\{[^{}]{0,500}\}[^{}]{0,500}){0,5}\})\1", reader.rest)
@@ -102,7 +67,7 @@ _DRAFTED = 3
 """Tokens drafted at once where the words do not say; what model cards of EAGLE heads start with."""
 
 
-def _drafts(reader: _Reader) -> None:
+def _drafts(reader: Reader) -> None:
     """mtp 1, eagle3, ngram 4, draft llama-3.2-1b 5."""
     for match in reader.take(r"(?P<method>mtp|eagle-?3?|ngram|dflash|dspark|medusa)(?:[ =:-]?(?P<tokens>\d{1,2})(?: tokens?)?)?"):
         method = match["method"].lower().replace("-", "")
@@ -111,7 +76,7 @@ def _drafts(reader: _Reader) -> None:
         _draft(reader, {"method": "draft_model", "model": match["model"]}, match["tokens"], match["model"])
 
 
-def _draft(reader: _Reader, told: dict[str, Any], tokens: str | None, what: str) -> None:
+def _draft(reader: Reader, told: dict[str, Any], tokens: str | None, what: str) -> None:
     if "speculative_config" in reader.question:
         return
     if tokens is None:
@@ -119,7 +84,7 @@ def _draft(reader: _Reader, told: dict[str, Any], tokens: str | None, what: str)
     reader.put("speculative_config", {**told, "num_speculative_tokens": int(tokens or _DRAFTED)})
 
 
-def _adapters(reader: _Reader) -> None:
+def _adapters(reader: Reader) -> None:
     """lora rank 64, 4 loras, lora."""
     for match in reader.take(
         r"(?:(?P<slots>\d{1,3}) )?loras?(?:[ -]adapters?)?(?:[ ,]*(?:max[ -])?rank[ =:]*(?P<rank>\d{1,3}))?|lora[ =:]*(?P<short>\d{1,3})"
@@ -134,7 +99,7 @@ def _adapters(reader: _Reader) -> None:
         reader.put("cpu_offload_gb", float(match["after"] or match["before"]))
 
 
-def _flags(reader: _Reader) -> None:
+def _flags(reader: Reader) -> None:
     """--max-model-len 128k, tp=4, --enforce-eager."""
     for match in list(re.finditer(r"(?<!\S)(?:--?([A-Za-z][\w-]*)(?:[= ]([^\s-]\S*|-1))?|([A-Za-z][\w-]*)=(\S+))", reader.rest)):
         spelling, value = match[1] or match[3], match[2] or match[4]
@@ -155,20 +120,20 @@ def _flags(reader: _Reader) -> None:
             _put(reader, argument, value or "on")
 
 
-def _put(reader: _Reader, argument: Argument, text: str) -> None:
+def _put(reader: Reader, argument: Argument, text: str) -> None:
     try:
         reader.put(argument.name, value_of(argument, text.rstrip(",;")))
     except ValueError as error:
         reader.corrections.append(f"{error}; left out")
 
 
-def _hub_ids(reader: _Reader) -> None:
+def _hub_ids(reader: Reader) -> None:
     for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w"):
         known = reader.models.find(match[0])
         reader.put("model", known.id if known else match[0])
 
 
-def _named_models(reader: _Reader) -> None:
+def _named_models(reader: Reader) -> None:
     """The longest run of words that is a model's name."""
     if "model" in reader.question:
         return
@@ -184,7 +149,7 @@ def _named_models(reader: _Reader) -> None:
                 return
 
 
-def _cards(reader: _Reader) -> None:
+def _cards(reader: Reader) -> None:
     for mention in reader.gpus.mentions(reader.rest):
         reader.blank(mention.start, mention.end)
         _put_card(reader, mention.specs, mention.text, mention.count)
@@ -195,7 +160,7 @@ def _cards(reader: _Reader) -> None:
             _put_card(reader, (found,), match[2], int(match[1]) if match[1] else None)
 
 
-def _put_card(reader: _Reader, specs: tuple[GpuSpec, ...], text: str, count: int | None) -> None:
+def _put_card(reader: Reader, specs: tuple[GpuSpec, ...], text: str, count: int | None) -> None:
     usual = tuple(spec for spec in specs if not spec.rare) or specs
     if len(usual) > 1:
         reader.corrections.append(f"{text!r} can be {' or '.join(spec.id for spec in usual)}; write which")
@@ -226,7 +191,7 @@ _VALUES = {
 }
 
 
-def _pairs(reader: _Reader) -> None:
+def _pairs(reader: Reader) -> None:
     """tp4, tp 4, 128k context, 64 seqs, util 0.95, vllm 0.11.0; the name before or after its figure."""
     for match in reader.take(r"(?:vllm|version)[ -]?v?(\d+\.\d+(?:\.\d+)?(?:\w+)?)|v?(\d+\.\d+\.\d+)(?:\w*)|v(0\.\d+)"):
         _several(reader, "engine_version", match[1] or match[2] or match[3])
@@ -236,19 +201,19 @@ def _pairs(reader: _Reader) -> None:
             _put(reader, BY_NAME[name], (match["after"] or match["before"]).replace(" ", ""))
 
 
-def _several(reader: _Reader, name: str, value: str) -> None:
+def _several(reader: Reader, name: str, value: str) -> None:
     """Two versions in one question are held against each other."""
     given = reader.question.get(name)
     reader.question[name] = value if given is None else [*(given if isinstance(given, list) else [given]), value]
 
 
-def _kv_types(reader: _Reader) -> None:
+def _kv_types(reader: Reader) -> None:
     for match in reader.take(rf"(?P<before>{_KV_TYPE})[ -]{_KV_WORD}|{_KV_WORD}(?:[ -]dtype)?[ =:-]+(?P<after>{_KV_TYPE})"):
         kind = (match["before"] or match["after"]).lower()
         reader.put("kv_cache_dtype", _SHORT_KV.get(kind, kind))
 
 
-def _amounts(reader: _Reader) -> None:
+def _amounts(reader: Reader) -> None:
     """46GB pool, 70GB checkpoint; then figures without a name: 128k or 131072 is a length, 0.95 or 95% a utilization."""
     size, names = r"\d+(?:\.\d+)? ?(?:GB|GiB|G|MB|MiB)", "pool|kv(?:[ -]?cache)?|weights|checkpoint|other"
     for match in reader.take(rf"(?P<before>{size}) (?:of )?(?P<kind>{names})|(?P<first>{names})[ =:]+(?:of )?(?P<after>{size})"):
@@ -260,66 +225,15 @@ def _amounts(reader: _Reader) -> None:
         _put(reader, BY_NAME["max_model_len"], match[0])
 
 
-_ALONE = {
-    "eager": ("enforce_eager", True),
-    "no ep": ("enable_expert_parallel", False),
-    "ep": ("enable_expert_parallel", True),
-    "expert parallel": ("enable_expert_parallel", True),
-    "text only": ("language_model_only", True),
-    "no prefix caching": ("enable_prefix_caching", False),
-    "bf16": ("dtype", "bfloat16"),
-    "fp16": ("dtype", "float16"),
-    "fp8": ("quantization", "fp8"),
-}
-
-
-def _bare_words(reader: _Reader) -> None:
-    for words in sorted(_ALONE, key=len, reverse=True):
+def _bare_words(reader: Reader) -> None:
+    for words in sorted(ALONE, key=len, reverse=True):
         for _ in reader.take(words.replace(" ", "[ -]")):
-            reader.put(*_ALONE[words])
-    for match in reader.take("|".join(sorted(map(re.escape, _QUANTIZATIONS), key=len, reverse=True))):
+            reader.put(*ALONE[words])
+    for match in reader.take("|".join(sorted(map(re.escape, QUANTIZATIONS), key=len, reverse=True))):
         reader.put("quantization", match[0].lower())
 
 
-def _leftovers(reader: _Reader) -> None:
-    """What nobody understood: a model's name that is nearly one we know, else the nearest word that we know."""
-    words = [match for match in re.finditer(r"[^\s,;?!()\"']+", reader.rest) if _says_something(match[0])]
-    if "model" not in reader.question:
-        words = _nearly_a_model(reader, words)
-    for match in words:
-        word = match[0].rstrip(".:")
-        reader.corrections.append(f"{word!r} was not understood and is left out{_hint(reader, word)}")
-
-
-def _says_something(word: str) -> bool:
-    return word.rstrip(".:").lower() not in _FILLERS and bool(re.search("[A-Za-z0-9]", word))
-
-
-def _nearly_a_model(reader: _Reader, words: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The words without those that read as a known model's name, longest run first; a figure (70b) must be in it."""
-    for length in range(min(3, len(words)), 0, -1):
-        for start in range(len(words) - length + 1):
-            said = " ".join(match[0].rstrip(".:") for match in words[start : start + length])
-            near = reader.models.nearest(said) if re.search(r"\d", said) else None
-            known = reader.models.find(near) if near else None
-            if known is not None:
-                reader.put("model", known.id)
-                reader.corrections.append(f"{said!r} is no model we know; read as {near}")
-                return words[:start] + words[start + length :]
-    return words
-
-
-def _hint(reader: _Reader, word: str) -> str:
-    if size := re.fullmatch(r"(\d+) ?(?:GB|GiB|G)", word, re.IGNORECASE):
-        cards = [spec.id for spec in reader.gpus.specs if spec.nominal_gb == int(size[1]) and spec.part_of is None and not spec.rare]
-        return f": a size names no card, write which ({', '.join(cards[:4])}, …)" if cards else ""
-    near = difflib.get_close_matches(word.lower(), [*BY_NAME, *_ALONE, *_QUANTIZATIONS], n=1, cutoff=0.7)
-    cards = list(reader.gpus.nearest(word, 1)) if re.search(r"\d", word) else []
-    found = near[0] if near and near[0] != word.lower() else cards[0] if cards else None
-    return f"; did you mean {found}?" if found else ""
-
-
-def _spread(reader: _Reader) -> None:
+def _spread(reader: Reader) -> None:
     """A number of cards is a number of ranks: tensor parallel, unless the words spread them otherwise."""
     cards = reader.question.pop("cards", None)
     if not cards:

@@ -13,8 +13,9 @@ import pytest
 from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, problems
 from bot.rulebook.load import RulebookError, load_rulebook
+from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
-from bot.usecases.check_rules import cases, check_rules, faults
+from bot.usecases.check_rules import check_rules
 from bot.usecases.size_question import load_sizing
 
 BROKEN = """

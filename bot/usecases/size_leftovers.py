@@ -1,0 +1,66 @@
+"""Words of a sizing question that nobody understood: corrected where they are nearly known, else left out with a sentence."""
+
+import difflib
+import re
+
+from bot.usecases.size_arguments import BY_NAME
+from bot.usecases.size_reader import Reader
+
+_FILLERS = frozenset([
+    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",
+    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "many", "max",
+    "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
+    "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
+    "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with", "without", "would", "you",
+])  # fmt: skip
+QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
+ALONE = {
+    "eager": ("enforce_eager", True),
+    "no ep": ("enable_expert_parallel", False),
+    "ep": ("enable_expert_parallel", True),
+    "expert parallel": ("enable_expert_parallel", True),
+    "text only": ("language_model_only", True),
+    "no prefix caching": ("enable_prefix_caching", False),
+    "bf16": ("dtype", "bfloat16"),
+    "fp16": ("dtype", "float16"),
+    "fp8": ("quantization", "fp8"),
+}
+"""Words that say an argument and its value by themselves; those of QUANTIZATIONS are values of one."""
+
+
+def leftovers(reader: Reader) -> None:
+    """What nobody understood: a model's name that is nearly one we know, else the nearest word that we know."""
+    words = [match for match in re.finditer(r"[^\s,;?!()\"']+", reader.rest) if _says_something(match[0])]
+    if "model" not in reader.question:
+        words = _nearly_a_model(reader, words)
+    for match in words:
+        word = match[0].rstrip(".:")
+        reader.corrections.append(f"{word!r} was not understood and is left out{_hint(reader, word)}")
+
+
+def _says_something(word: str) -> bool:
+    return word.rstrip(".:").lower() not in _FILLERS and bool(re.search("[A-Za-z0-9]", word))
+
+
+def _nearly_a_model(reader: Reader, words: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The words without those that read as a known model's name, longest run first; a figure (70b) must be in it."""
+    for length in range(min(3, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            said = " ".join(match[0].rstrip(".:") for match in words[start : start + length])
+            near = reader.models.nearest(said) if re.search(r"\d", said) else None
+            known = reader.models.find(near) if near else None
+            if known is not None:
+                reader.put("model", known.id)
+                reader.corrections.append(f"{said!r} is no model we know; read as {near}")
+                return words[:start] + words[start + length :]
+    return words
+
+
+def _hint(reader: Reader, word: str) -> str:
+    if size := re.fullmatch(r"(\d+) ?(?:GB|GiB|G)", word, re.IGNORECASE):
+        cards = [spec.id for spec in reader.gpus.specs if spec.nominal_gb == int(size[1]) and spec.part_of is None and not spec.rare]
+        return f": a size names no card, write which ({', '.join(cards[:4])}, …)" if cards else ""
+    near = difflib.get_close_matches(word.lower(), [*BY_NAME, *ALONE, *QUANTIZATIONS], n=1, cutoff=0.7)
+    cards = list(reader.gpus.nearest(word, 1)) if re.search(r"\d", word) else []
+    found = near[0] if near and near[0] != word.lower() else cards[0] if cards else None
+    return f"; did you mean {found}?" if found else ""
