@@ -28,8 +28,8 @@ _GROUPED = r"(?:(?:compilation[-_]config|cc|speculative[-_]config|kv[-_]cache[-_
 _INSIDE = frozenset({"cudagraph_capture_sizes", "cudagraph_mode", "max_cudagraph_capture_size", "num_speculative_tokens"})
 """What is read inside a JSON value; other keys there belong to a draft model or a connector."""
 _FLAG = rf"--?(?:no-)?(?:vllm[_.-])?{_GROUPED}[A-Za-z][\w-]*"
-_KEY = r"(?:(?<![\w.-])(?<!/ )(?<!loading )|(?<=Config\.)|(?<=rollout\.))['\"]?(?P<key>[A-Za-z][\w-]*)(?=['\"`]{0,2}[ \t]{0,40}[=:|])"
-_NAMED = re.compile(rf"(?<![\w-])(?P<flag>{_FLAG})|{_KEY}")
+_KEY = r"(?:(?<!\.)(?<!/ )(?<!loading )|(?<=Config\.)|(?<=rollout\.))['\"]?(?P<key>[A-Za-z][\w-]*+)(?=['\"`]{0,2}[ \t]{0,40}[=:|])"
+_NAMED = re.compile(rf"(?<![\w-])(?:(?P<flag>{_FLAG})|{_KEY})")
 """What may be an argument's name; which of them are is looked up: a pattern of all names would take 20 ms to compile."""
 # a flag may stand before a space or, in a list, before a comma; a key needs = or :
 _OF_FLAG = re.compile(
