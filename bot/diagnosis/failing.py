@@ -72,22 +72,23 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     candidates = [
         f for f in evidence.facts if f.kinds & {"allocation-failed", "memory-error", "host-kill"} and (f.source, f.line) not in noticed
     ]
-    over = [
-        f.order for f in evidence.facts if "recovers" in f.kinds and any("ready" in g.kinds and g.order > f.order for g in evidence.facts)
-    ]
+    ready = max((f.order for f in evidence.facts if "ready" in f.kinds), default=0)
+    over = [f.order for f in evidence.facts if "recovers" in f.kinds and f.order < ready]
     candidates = [f for f in candidates if not any(0 <= order - f.order <= RETRIED_WITHIN for order in over)]
     if not candidates:
         return None
-    candidates = [f for f in candidates if not any(_goes_on(g, f) for g in candidates)]
+    above: dict[tuple[str, int, int], list[Fact]] = {}
+    for fact in candidates:
+        above.setdefault((fact.id, fact.source, fact.line + 1), []).append(fact)
+    candidates = [f for f in candidates if not any(_goes_on(g, f) for g in above.get((f.id, f.source, f.line), ()))]
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
     return min(candidates, key=lambda f: (_standing(f, quoted, figured), f.source, f.order))
 
 
 def _goes_on(above: Fact, fact: Fact) -> bool:
-    """Is the fact the second line of a message that was read with the line above it?"""
-    same = above.id == fact.id and above.source == fact.source and above.line == fact.line - 1 and above.speaker == fact.speaker
-    return same and bool(fact.fields) and fact.fields.items() <= above.fields.items() and not _EXCEPTION_LIKE.match(fact.text)
+    """Is the fact the second line of a message that was read with the line above it, where the same stands?"""
+    return above.speaker == fact.speaker and bool(fact.fields) and fact.fields.items() <= above.fields.items() and not _EXCEPTION_LIKE.match(fact.text)
 
 
 def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, int]]) -> int:

@@ -78,33 +78,35 @@ class FactFinder:
         self._rules = list(anchors.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
-        self._anchored = lru_cache(maxsize=256)(self._anchored_in)
         self._goes_on = lru_cache(maxsize=4096)(self._going_on)
+        self._may_cross = lru_cache(maxsize=16384)(self._going_over)
 
-    def rules_of(self, line: LogLine, after: LogLine | None) -> Mapping[str, FactRule]:
-        """The rules that a line may match, by id: those with an anchor in it, or in its break with the line after it."""
-        found = self._anchored(line.text)
-        if after is not None and (not after.signed or after.speaker.key == line.speaker.key) and after.source == line.source:
-            broken = {rule.id: rule for rule in self._crossing(line.text, after.text)}
-            return found | broken if broken else found
-        return found
+    def anchored(self, lines: Sequence[LogLine]) -> Mapping[int, Mapping[str, FactRule]]:
+        """The rules that lines may match, by the place of the line and their id: those with an anchor in it."""
+        hits: dict[int, dict[int, None]] = {}
+        for place, anchor, _ in standing(self._automaton, [line.text for line in lines]):
+            hits.setdefault(place, {})[anchor] = None
+        return {place: {rule.id: rule for anchor in anchors for rule in self._rules[anchor]} for place, anchors in hits.items()}
 
-    def _anchored_in(self, text: str) -> dict[str, FactRule]:
-        hits = self._automaton.find_matches_as_indexes(text, overlapping=True)
-        return {rule.id: rule for anchor in dict.fromkeys(anchor for anchor, _, _ in hits) for rule in self._rules[anchor]}
+    def broken(self, line: LogLine, after: LogLine) -> Mapping[str, FactRule]:
+        """The rules with an anchor in the break between a line and the one after it, with or without a space."""
+        if after.source != line.source or (after.signed and after.speaker.key != line.speaker.key):
+            return {}
+        left, right = line.text, after.text.lstrip()
+        bare = left.rstrip()
+        if not self._may_cross(left[-2:], bare[-2:], right[:2]):
+            return {}
+        heads = ((left[-_BOUNDARY:], ""), (bare[-_BOUNDARY:], " "))
+        return {rule.id: rule for head, joint in heads for rule in self._crossing(head, f"{joint}{right[:_BOUNDARY]}")}
 
-    def _crossing(self, left: str, right: str) -> Iterator[FactRule]:
-        """The rules whose anchor is broken over two lines, with and without a space at the break."""
-        right = right.lstrip()
-        begins = {right[:2], right[:1], ""}
-        for joint in ("", " "):
-            left = left.rstrip() if joint else left
-            if begins.isdisjoint(self._goes_on(left[-2:], joint)):
-                continue
-            head = left[-_BOUNDARY:]
-            for anchor, start, end in self._automaton.find_matches_as_indexes(head + joint + right[:_BOUNDARY], overlapping=True):
-                if start < len(head) < end:
-                    yield from self._rules[anchor]
+    def _crossing(self, head: str, tail: str) -> Iterator[FactRule]:
+        for anchor, start, end in self._automaton.find_matches_as_indexes(head + tail, overlapping=True):
+            if start < len(head) < end:
+                yield from self._rules[anchor]
+
+    def _going_over(self, end: str, bare: str, begin: str) -> bool:
+        """May an anchor go over a break, where these letters end the line and begin the next?"""
+        return any(begin.startswith(letters) for letters in self._goes_on(end, "") | self._goes_on(bare, " "))
 
     def _going_on(self, end: str, joint: str) -> frozenset[str]:
         """The first one or two letters that an anchor goes on with behind a break, where a line ends in these last two."""

@@ -191,20 +191,23 @@ class _Reader:
     def __init__(self, finder: FactFinder, lines: Sequence[LogLine]) -> None:
         self._finder = finder
         self._lines = lines
+        self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str], dict[str, Any] | None] = {}
 
     def facts_of(self, order: int) -> list[Fact]:
         """What the line at this place says."""
-        after = self._lines[order + 1] if order + 1 < len(self._lines) else None
-        rules = self._finder.rules_of(self._lines[order], after)
+        rules = self._anchored.get(order, {})
+        if order + 1 < len(self._lines):
+            broken = self._finder.broken(self._lines[order], self._lines[order + 1])
+            rules = {**rules, **broken} if broken else rules
         return list(self._matched(rules.values(), order)) if rules else []
 
     def begun_above(self, order: int, known: set[str]) -> list[Fact]:
         """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
+        rules = self._anchored.get(order)
         above, line = self._lines[order - 1], self._lines[order]
-        if above.source != line.source or not above.text.strip():
+        if rules is None or above.source != line.source or not above.text.strip():
             return []
-        rules = self._finder.rules_of(line, None)
         broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]
         return list(self._matched(broken, order - 1)) if broken else []
 

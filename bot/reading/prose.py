@@ -1,11 +1,18 @@
 """Which lines of a paste are a person's own words."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from bot.domain.evidence import LogLine
-from bot.rulebook.book import Rulebook
+from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.patterns import quick
+
+if TYPE_CHECKING:
+    import regex
+
+    Pattern = re.Pattern[str] | regex.Pattern[str]
 
 LONGEST = 4000
 _SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
@@ -20,9 +27,14 @@ def is_talk(book: Rulebook, line: LogLine) -> bool:
     """Does the line hold a person's words? Two at least, or another script than Latin; what a program prints is none."""
     if not is_unsigned(line) or (line.text.isascii() and _SENTENCE.search(line.text) is None):
         return False
-    return _unspoken(book).match(line.text) is None
+    anywhere, anchored = _unspoken(book)
+    if anywhere.match(line.text) is not None:
+        return False
+    return not any(anchor in line.text and pattern.match(line.text) is not None for anchor, pattern in anchored)
 
 
 @lru_cache(maxsize=4)
-def _unspoken(book: Rulebook) -> "re.Pattern[str]":
-    return quick("|".join(f"(?:{rule.pattern})" for rule in book.unspoken) or "(?!)")  # type: ignore[return-value]
+def _unspoken(book: Rulebook) -> "tuple[Pattern, Sequence[tuple[str, Pattern]]]":
+    """What is tried on every line, and what only where its anchor stands."""
+    anywhere = "|".join(f"(?:{rule.pattern})" for rule in book.unspoken if not rule.anchor) or "(?!)"
+    return quick(anywhere), [(anchor, quick(rule.pattern)) for rule in book.unspoken for anchor in texts(rule.anchor)]

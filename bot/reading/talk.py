@@ -15,24 +15,25 @@ _END = re.compile(r"[.!?;。！？；\n](?:(?<=[.!?;])(?=[\s\"')*_`]|$)[\"')*_`]
 
 
 class _Part(NamedTuple):
-    """A sentence that is not read yet: where it begins, where its words may stand, and what they may be (`Words.bits`)."""
+    """A sentence that is not read yet: where it begins, which hits are its words' beginnings, and what they may be (`Words.bits`)."""
 
     start: int
-    hits: list[Hit]
+    first: int
+    last: int
     held: int
 
 
 class Talk:
     """The sentences of a paragraph in which words may stand, by their numbers."""
 
-    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part]) -> None:
-        self._words, self._moments, self._text, self._parts = words, moments, text, parts
+    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, hits: Sequence[Hit], parts: Sequence[_Part]) -> None:
+        self._words, self._moments, self._text, self._hits, self._parts = words, moments, text, hits, parts
         self._read: dict[int, Sentence] = {}
 
     def __getitem__(self, number: int) -> Sentence:
         if number not in self._read:
             part = self._parts[number]
-            words = [one for one in self._words.mentions(self._text, part.hits) if one.means != "nothing"][:LONGEST]
+            words = [one for one in self._words.mentions(self._text, self._hits[part.first : part.last]) if one.means != "nothing"][:LONGEST]
             words = _with_cache(Sentence(part.start, self._text, words, {}, _meant(words)))
             self._read[number] = Sentence(part.start, self._text, words, spoken_of(words, self._text, self._moments), _meant(words))
         return self._read[number]
@@ -53,26 +54,26 @@ class Talk:
 
 def talks(words: Words, moments: Mapping[str, Moment], text: str, begins: Sequence[int]) -> list[Talk]:
     """A plain text as one for each paragraph, of which it is given where they begin."""
+    hits = words.hits(text)
     parts: list[list[_Part]] = [[] for _ in begins]
-    for part in _parts(words, text):
+    for part in _parts(words, text, hits):
         parts[bisect_left(begins, part.start + 1) - 1].append(part)
-    return [Talk(words, moments, text, several) for several in parts]
+    return [Talk(words, moments, text, hits, several) for several in parts]
 
 
-def _parts(words: Words, text: str) -> Iterator[_Part]:
+def _parts(words: Words, text: str, hits: Sequence[Hit]) -> Iterator[_Part]:
     ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
-    hits: list[Hit] = []
-    held = start = end = 0
-    for hit in words.hits(text):
-        if hit[2] > end:
-            if hits:
-                yield _Part(start, hits, held)
-            place = bisect_left(ends, hit[2])
-            start, end, hits, held = ends[place - 1], ends[place], [], 0
-        hits.append(hit)
-        held |= words.held[hit[0]]
+    holds = words.held
+    start = end = first = held = 0
+    for number, (word, _, stop) in enumerate(hits):
+        if stop > end:
+            if number:
+                yield _Part(start, first, number, held)
+            place = bisect_left(ends, stop)
+            start, end, first, held = ends[place - 1], ends[place], number, 0
+        held |= holds[word]
     if hits:
-        yield _Part(start, hits, held)
+        yield _Part(start, first, len(hits), held)
 
 
 def _meant(words: Sequence[Mention]) -> frozenset[str]:

@@ -359,13 +359,14 @@ class Moment(Shape, frozen=True):
 
 
 class Unspoken(Shape, frozen=True):
-    """A line that is no person's words though nothing signs it; `pattern` is matched where the line begins."""
+    """A line that is no person's words though nothing signs it; `pattern` is matched where the line begins, if an anchor stands in it."""
 
     id: str
     title: str
     pattern: str
     example: list[FactExample]
     counterexample: list[Counterexample] = []
+    anchor: Texts = ""
 
 
 class Book(Shape, frozen=True):

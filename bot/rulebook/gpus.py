@@ -18,6 +18,8 @@ from bot.rulebook.load import RulebookError, rules_folder
 _NOISE = frozenset(["nvidia", "amd", "intel", "geforce", "tesla", "instinct", "radeon", "gpu", "gpus", "graphics", "shared", "each"])
 _FORM = re.compile(r"(sxm\d?|pcie?|hbm\d?e?|oam|hgx|vram|ram|memory)$")
 _SIZED = re.compile(r"(\d+(?:\.\d+)?)(gb|gib|g)$")
+_BEFORE, _BEHIND = 50, 160
+"""Letters around an anchor within which a name stands, with a number of cards before it and a size behind it."""
 _NEAR, _NEAR_SHARE = 6 * GIB // 10, 0.012  # how far a printed total may lie from those seen: drivers and ECC move it
 
 
@@ -146,15 +148,16 @@ class Gpus:
             yield from self._naming(frozenset(range(len(self._anchors)))).finditer(text)
             return
         places = list(self._places(lower))
-        if not places:
-            return
         pattern = self._naming(frozenset(anchor for anchor, _ in places))
         done = 0
-        for _, start in places:
-            if start >= done:
-                line = text.rfind("\n", 0, start) + 1
-                done = text.find("\n", start) + 1 or len(text)
-                yield from pattern.finditer(text, line, done)
+        for start in sorted(start for _, start in places):
+            if start < done:
+                continue
+            for match in pattern.finditer(text, max(done, start - _BEFORE), start + _BEHIND):
+                if match.start() > start:
+                    break  # that is another anchor's
+                yield match
+                done = match.end()
 
     def _places(self, lower: str) -> Iterator[tuple[int, int]]:
         """Each anchor that may be a name's, and where it begins."""
