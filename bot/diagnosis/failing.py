@@ -88,7 +88,12 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
 
 def _goes_on(above: Fact, fact: Fact) -> bool:
     """Is the fact the second line of a message that was read with the line above it, where the same stands?"""
-    return above.speaker == fact.speaker and bool(fact.fields) and fact.fields.items() <= above.fields.items() and not _EXCEPTION_LIKE.match(fact.text)
+    return (
+        above.speaker == fact.speaker
+        and bool(fact.fields)
+        and fact.fields.items() <= above.fields.items()
+        and not _EXCEPTION_LIKE.match(fact.text)
+    )
 
 
 def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, int]]) -> int:

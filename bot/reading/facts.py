@@ -109,7 +109,7 @@ def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> It
     """What people say in the lines that are theirs, each at the line where it says so."""
     paragraphs = list(_paragraphs(lines, spoken))
     flowing = [_flowing([lines[order].text for order in paragraph]) for paragraph in paragraphs]
-    for paragraph, every in zip(paragraphs, speech_of(book).read(flowing), strict=True):
+    for paragraph, every in zip(paragraphs, speech_of(book).read(flowing) if flowing else (), strict=True):
         begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0))
         for said in every:
             order = paragraph[bisect_right(begins, said.at) - 1]

@@ -37,7 +37,8 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         redactions += contribution.redactions
         given = list(numbered(_bounded(split_lines(contribution.text or ""))))
         lines += sign(book, source, given)
-        quoted |= {(source, number): harmless(text) for number, text in given}
+        shown = harmless("\n".join(text for _, text in given)).split("\n")
+        quoted |= {(source, number): text for (number, _), text in zip(given, shown, strict=False)}  # none given: one empty text
     before = len(_sources(contributions[:earlier]))
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)

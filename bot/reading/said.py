@@ -41,8 +41,9 @@ class Speech:
         bits = self._words.bits
         self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
         self._named, self._asides = bits("moment", "make"), bits(*self._aside)
-        self._telling = bits("moment", *TELLING)
+        self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
         self._before, self._sure = bits("before"), bits("telling", "make")
+        self._asked = self._words.among(self._complaints | self._named | self._telling | self._before)
         self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
 
     def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
@@ -51,7 +52,9 @@ class Speech:
         """
         given = Plain("".join(paragraphs))
         begins = [0, *accumulate(map(len, paragraphs))][:-1]
-        for begin, talk in zip(begins, talks(self._words, self._moments, given.text, [*map(given.place, begins)]), strict=True):
+        for begin, talk in zip(
+            begins, talks(self._words, self._moments, self._asked, given.text, [*map(given.place, begins)]), strict=True
+        ):
             yield [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)]
 
     def _all(self, talk: Talk) -> list[Said]:
@@ -65,18 +68,19 @@ class Speech:
     def _best(self, talk: Talk) -> Said | None:
         """What one sentence says better than those before it; those that cannot are not read."""
         best: Said | None = None
-        for number in talk.holding(self._telling):
-            if best is None or self._most(talk.held(number)) > best.weight:
+        for number in talk.holding(self._named | self._telling):
+            if self._most(talk.held(number)) > (0 if best is None else best.weight):
                 said = self._of(talk[number])
                 best = said if said is not None and (best is None or said.weight > best.weight) else best
         return best
 
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
+        by_itself = SURE if held & self._telling else 0
         if not (held & self._named and held & self._complaints):
-            return SURE
+            return by_itself
         instead = bool(held & self._before)
-        return max(SURE, max(WEIGHT.values()) + 2 * bool(held & self._sure or instead) + bool(held & self._rather or instead))
+        return max(by_itself, max(WEIGHT.values()) + 2 * bool(held & self._sure or instead) + bool(held & self._rather or instead))
 
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
@@ -122,6 +126,8 @@ class Speech:
 
         Where nobody complains, a log may: then what only a server that runs is asked.
         """
+        if next(talk.holding(self._sure), None) is None:
+            return None
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]

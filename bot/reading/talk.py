@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bot.reading.sentences import COMPLAINTS, Sentence, spoken_of
-from bot.reading.words import Hit, Mention, Words
+from bot.reading.words import Mention, Some, Words
 from bot.rulebook.files import Moment
 
 LONGEST = 60
@@ -15,28 +15,30 @@ _END = re.compile(r"[.!?;。！？；\n](?:(?<=[.!?;])(?=[\s\"')*_`]|$)[\"')*_`]
 
 
 class _Part(NamedTuple):
-    """A sentence that is not read yet: where it begins, which hits are its words' beginnings, and what they may be (`Words.bits`)."""
+    """A sentence that is not read yet: where it begins and ends, and which words it may hold (`Words.bits`)."""
 
     start: int
-    first: int
-    last: int
+    end: int
     held: int
 
 
 class Talk:
-    """The sentences of a paragraph in which words may stand, by their numbers."""
+    """The sentences of a paragraph that may hold one of the words asked for, by their numbers."""
 
-    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, hits: Sequence[Hit], parts: Sequence[_Part]) -> None:
-        self._words, self._moments, self._text, self._hits, self._parts = words, moments, text, hits, parts
+    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part]) -> None:
+        self._words, self._moments, self._text, self._parts = words, moments, text, parts
         self._read: dict[int, Sentence] = {}
 
     def __getitem__(self, number: int) -> Sentence:
         if number not in self._read:
-            part = self._parts[number]
-            words = [one for one in self._words.mentions(self._text, self._hits[part.first : part.last]) if one.means != "nothing"][:LONGEST]
-            words = _with_cache(Sentence(part.start, self._text, words, {}, _meant(words)))
-            self._read[number] = Sentence(part.start, self._text, words, spoken_of(words, self._text, self._moments), _meant(words))
+            start, end, _ = self._parts[number]
+            words = self._between(start, end)[:LONGEST]
+            words = _with_cache(Sentence(start, self._text, words, {}, _meant(words)))
+            self._read[number] = Sentence(start, self._text, words, spoken_of(words, self._text, self._moments), _meant(words))
         return self._read[number]
+
+    def _between(self, start: int, end: int) -> list[Mention]:
+        return [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
 
     def holding(self, bits: int) -> Iterator[int]:
         """The sentences that may hold one of these words."""
@@ -47,33 +49,41 @@ class Talk:
         return self._parts[number].held
 
     def beside(self, number: int) -> set[int]:
-        """The sentences before and behind it that hold any word."""
-        before, behind = range(number - 1, -1, -1), range(number + 1, len(self._parts))
-        return {n for side in (before, behind) for n in [next((n for n in side if self[n].words), -1)]}
+        """The sentences before and behind it that hold any word, where no other does in between."""
+        return {beside for step in (-1, 1) if (beside := self._next(number, step)) is not None}
+
+    def _next(self, number: int, step: int) -> int | None:
+        while 0 <= number + step < len(self._parts):
+            left, right = sorted((self._parts[number], self._parts[number + step]))
+            if self._between(left.end, right.start):
+                return None
+            number += step
+            if self[number].words:
+                return number
+        return None
 
 
-def talks(words: Words, moments: Mapping[str, Moment], text: str, begins: Sequence[int]) -> list[Talk]:
+def talks(words: Words, moments: Mapping[str, Moment], asked: Some, text: str, begins: Sequence[int]) -> list[Talk]:
     """A plain text as one for each paragraph, of which it is given where they begin."""
-    hits = words.hits(text)
     parts: list[list[_Part]] = [[] for _ in begins]
-    for part in _parts(words, text, hits):
+    for part in _parts(asked, text):
         parts[bisect_left(begins, part.start + 1) - 1].append(part)
-    return [Talk(words, moments, text, hits, several) for several in parts]
+    return [Talk(words, moments, text, several) for several in parts]
 
 
-def _parts(words: Words, text: str, hits: Sequence[Hit]) -> Iterator[_Part]:
+def _parts(asked: Some, text: str) -> Iterator[_Part]:
     ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
-    holds = words.held
-    start = end = first = held = 0
-    for number, (word, _, stop) in enumerate(hits):
+    holds = asked.held
+    start = end = held = 0
+    for word, _, stop in asked.automaton.find_matches_as_indexes(text, overlapping=True):
         if stop > end:
-            if number:
-                yield _Part(start, first, number, held)
+            if held:
+                yield _Part(start, end, held)
             place = bisect_left(ends, stop)
-            start, end, first, held = ends[place - 1], ends[place], number, 0
+            start, end, held = ends[place - 1], ends[place], 0
         held |= holds[word]
-    if hits:
-        yield _Part(start, first, len(hits), held)
+    if held:
+        yield _Part(start, end, held)
 
 
 def _meant(words: Sequence[Mention]) -> frozenset[str]:

@@ -185,5 +185,5 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 
 
 def harmless(text: str) -> str:
-    """The text without what would command a terminal: sequences, C0 and C1 controls, turned directions. Lines and tabs stay."""
-    return text if text.isprintable() else _CONTROLS.sub("", SEQUENCES.sub("", text))
+    """The text without what would command a terminal: sequences, C0 and C1 controls, turned directions. Line ends and tabs stay."""
+    return text if text.isprintable() or not _CONTROLS.search(text) else _CONTROLS.sub("", SEQUENCES.sub("", text))

@@ -1,7 +1,7 @@
 """The words of people's sentences that rules/words.toml knows, found in a text all at once."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,9 +15,6 @@ LETTERS = f"{LETTER}*"
 _LETTERS = frozenset(letter for letter in map(chr, range(0x100)) if re.fullmatch(LETTER, letter))
 BETWEEN = r"(?:[^\s.;!?,]+\ ){0,4}?"
 """Up to four words, where a word of the file has `…`."""
-
-Hit = tuple[int, int, int]
-"""(number of how a word begins, where it stands, where that ends)."""
 
 
 class Mention(NamedTuple):
@@ -53,6 +50,13 @@ class _Word(NamedTuple):
         return 0 if text[end : end + 1] in _LETTERS and self.said[-1] in _LETTERS else end
 
 
+class Some(NamedTuple):
+    """Some words' beginnings, and of each what word may begin so (`Words.bits`)."""
+
+    automaton: ahocorasick_rs.AhoCorasick
+    held: Sequence[int]
+
+
 class Words:
     """The rulebook's words behind one automaton of how they begin."""
 
@@ -67,9 +71,10 @@ class Words:
                 for said in map(written, several):
                     begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling, said.split()[0] in joins))
         self._words = [(begin[0] in _LETTERS, words) for begin, words in begins.items()]
-        self._automaton = ahocorasick_rs.AhoCorasick(list(begins))
+        self._begins = list(begins)
+        self._automaton = ahocorasick_rs.AhoCorasick(self._begins)
         self._bits: dict[str, int] = {}
-        self.held = [self.bits(*(name for word in words for name in word.names())) for words in begins.values()]
+        self._held = [self.bits(*(name for word in words for name in word.names())) for words in begins.values()]
 
     def bits(self, *names: str) -> int:
         """What these meanings and moments are in a number that says which words a sentence may hold."""
@@ -78,13 +83,14 @@ class Words:
             held |= self._bits.setdefault(name, 1 << len(self._bits))
         return held
 
-    def hits(self, text: str) -> list[Hit]:
-        """Where words may stand in a plain text, by where their beginnings end."""
-        return self._automaton.find_matches_as_indexes(text, overlapping=True)
+    def among(self, bits: int) -> Some:
+        """Those that may be one of these."""
+        some = [(begin, held) for begin, held in zip(self._begins, self._held, strict=True) if held & bits]
+        return Some(ahocorasick_rs.AhoCorasick([begin for begin, _ in some]), [held for _, held in some])
 
-    def mentions(self, text: str, hits: Iterable[Hit]) -> list[Mention]:
-        """The words that do, in the order of the text; of two that overlap, the longer one."""
-        found = list(self._standing(text, hits))
+    def mentions(self, text: str, start: int, end: int) -> list[Mention]:
+        """The words that begin between two places of a plain text, in their order; of two that overlap, the longer one."""
+        found = list(self._standing(text, start, end))
         ordered = sorted(found)
         if all(one.end <= other.start for one, other in pairwise(ordered)):
             return ordered
@@ -98,13 +104,14 @@ class Words:
                 taken.append(one)
         return sorted(taken)
 
-    def _standing(self, text: str, hits: Iterable[Hit]) -> Iterator[Mention]:
-        for place, start, begun in hits:
+    def _standing(self, text: str, first: int, last: int) -> Iterator[Mention]:
+        for place, start, begun in self._automaton.find_matches_as_indexes(text[first:last], overlapping=True):
             letter, words = self._words[place]
+            start += first
             if letter and text[start - 1 : start] in _LETTERS:
                 continue
             for word in words:
-                if end := word.ends(text, start, begun):
+                if end := word.ends(text, start, first + begun):
                     yield Mention(start, end, word.means, word.moment, word.telling, word.joined)
 
 

@@ -18,8 +18,9 @@ from bot.rulebook.load import RulebookError, rules_folder
 _NOISE = frozenset(["nvidia", "amd", "intel", "geforce", "tesla", "instinct", "radeon", "gpu", "gpus", "graphics", "shared", "each"])
 _FORM = re.compile(r"(sxm\d?|pcie?|hbm\d?e?|oam|hgx|vram|ram|memory)$")
 _SIZED = re.compile(r"(\d+(?:\.\d+)?)(gb|gib|g)$")
-_BEFORE, _BEHIND = 50, 160
-"""Letters around an anchor within which a name stands, with a number of cards before it and a size behind it."""
+_LONGEST = 50
+"""Letters before its anchor that a name may have, with a number of cards before it."""
+_BEGINS = re.compile(r"\w(?<![\w.\-/]\w)")
 _NEAR, _NEAR_SHARE = 6 * GIB // 10, 0.012  # how far a printed total may lie from those seen: drivers and ECC move it
 
 
@@ -153,9 +154,9 @@ class Gpus:
         for start in sorted(start for _, start in places):
             if start < done:
                 continue
-            for match in pattern.finditer(text, max(done, start - _BEFORE), start + _BEHIND):
-                if match.start() > start:
-                    break  # that is another anchor's
+            begins = _BEGINS.finditer(text, max(done, start - _LONGEST), start + 1)
+            match = next((match for begin in begins if (match := pattern.match(text, begin.start())) is not None), None)
+            if match is not None:
                 yield match
                 done = match.end()
 
