@@ -13,7 +13,7 @@ from bot.domain.known import Known
 from bot.domain.size import LARGEST
 from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
-from bot.reading.shorthand import figures_in
+from bot.reading.shorthand import figures_in, has_digit
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
@@ -100,10 +100,11 @@ class ArgumentReader:
         given = {place for place, anchor, start in standing(self._automaton, texts) if _ends(self._anchors[anchor], texts[place], start)}
         known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
         for place, (line, text) in enumerate(lines):
-            if len(text) > LONGEST:
-                continue
             prose = line.level is None
-            if (place in given or prose) and (advised := self._advice.search(text)) is not None:
+            figures = prose and not line.speaker.pid and has_digit(text)
+            if len(text) > LONGEST or not (place in given or figures):
+                continue
+            if (advised := self._advice.search(text)) is not None:
                 text = text[: advised.start()]
             if prose and ("(e.g." in text or ":" in text):
                 text = _PROPOSED.sub("", text)
@@ -111,7 +112,7 @@ class ArgumentReader:
                 if (text, prose) not in known:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
                 yield from ((line, found) for found in known[text, prose])
-            if prose and not line.speaker.pid:
+            if figures:
                 yield from ((line, found) for found in self._said(text))
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:

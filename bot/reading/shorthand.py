@@ -17,6 +17,9 @@ _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
+_DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d\d*")
+AROUND = 80
+"""Letters around a figure within which its argument is named."""
 _POWERS = frozenset(2**n for n in range(11))
 
 
@@ -55,10 +58,27 @@ _FORMS = (
 
 def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
     """(argument, its figure as text, where that ends) of each."""
-    for argument, marks, pattern in _FORMS:
+    stretches = _with_digits(text)
+    for argument, marks, pattern in _FORMS if stretches else ():
         if any(mark in text for mark in marks):
-            for match in pattern.finditer(text):
+            for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
                 yield argument or match["name"], _length(match) if argument == "max_model_len" else match["value"], match.end()
+
+
+def has_digit(text: str) -> bool:
+    """May it give a figure at all?"""
+    return _DIGIT.search(text) is not None
+
+
+def _with_digits(text: str) -> list[tuple[int, int]]:
+    """The stretches of a text that figures stand in, each with all that may be said of it."""
+    found: list[tuple[int, int]] = []
+    for digit in _DIGITS.finditer(text):
+        begin, end = max(digit.start() - AROUND, 0), digit.end() + AROUND
+        if found and begin <= found[-1][1]:
+            begin = found.pop()[0]
+        found.append((begin, end))
+    return found
 
 
 def _length(match: "re.Match[str]") -> str:
