@@ -1,12 +1,13 @@
 """Shape, grid and pools -> the plan of every rank: blocks, bytes, tokens, and whether one full request fits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
 from bot.budget.kv import Page, ceil_div, page_of
 from bot.budget.kv_groups import Group, Member, group
 from bot.budget.placement import stage_layers, stage_of
+from bot.budget.search import largest
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
 from bot.domain.shape import Cache, Heads, Latent, ModelShape, Paged
@@ -140,7 +141,7 @@ def _printed(layout: Layout, rules: PlannerRules, blocks: int, concurrency: floa
 
 def _longest(layout: Layout, blocks: int, limit: int) -> int:
     """The longest request, up to `limit` tokens, that `blocks` can hold; 0 when not even one token."""
-    return _last_true(lambda length: layout.blocks(length) <= blocks, limit)
+    return largest(lambda length: layout.blocks(length) <= blocks, 0, limit) or 0
 
 
 def _longest_of_all(layout: Layout, blocks: int) -> int | None:
@@ -149,20 +150,6 @@ def _longest_of_all(layout: Layout, blocks: int) -> int | None:
         return None
     widest = max(one.page.block for one in layout.groups) * layout.dcp
     return _longest(layout, blocks, max(1, blocks) * widest)
-
-
-def _last_true(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest number from 0 to `limit` for which `holds`, given that it holds up to some number and not beyond."""
-    if limit > 0 and holds(limit):
-        return limit
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def block_for_states(shape: ModelShape, grid: Grid, settings: CacheSettings, multiple: int) -> int:

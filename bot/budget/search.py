@@ -9,7 +9,11 @@ T = TypeVar("T")
 def largest(holds: Callable[[int], bool], low: int, high: int, step: int = 1) -> int | None:
     """The largest multiple of `step` in low…high that `holds`, where smaller ones hold whenever a larger does; None when none does."""
     first, last = -(-low // step), high // step
-    if first > last or not holds(first * step):
+    if first > last:
+        return None
+    if holds(last * step):
+        return last * step
+    if not holds(first * step):
         return None
     while first < last:
         middle = (first + last + 1) // 2

@@ -26,15 +26,7 @@ class Weights:
     """`ranks` in order pp × TP + tp; `assumptions` in words."""
 
     ranks: tuple[RankWeights, ...]
-    stages: int
-    basis: str
     assumptions: tuple[str, ...]
-
-    @property
-    def named(self) -> Mapping[str, int]:
-        """Resident bytes as ppS_tpR."""
-        tensor_ranks = len(self.ranks) // self.stages
-        return {f"pp{i // tensor_ranks}_tp{i % tensor_ranks}": rank.resident for i, rank in enumerate(self.ranks)}
 
 
 def weights_per_rank(
@@ -43,7 +35,6 @@ def weights_per_rank(
     """Bytes of every rank of one replica. Unplaceable when the engine itself could not deal the tensors out.
 
     `stored`: whole bytes of each module as the checkpoint's headers say; they win over what the architecture implies.
-
     """
     scale = Scale(tensors, quantization, grid, stored)
     full = Scale(tensors, Quantization(), grid) if quantization.online else None
@@ -54,7 +45,7 @@ def weights_per_rank(
         ranks += one if uneven else one * grid.tp
     basis = HEADERS if scale.stored else tensors.basis
     said = (*_assumptions(tensors, quantization, grid, basis), *_peaks(quantization, ranks))
-    return Weights(tuple(ranks), grid.pp, basis, said)
+    return Weights(tuple(ranks), said)
 
 
 def loading(scale: Scale, full: Scale | None, stage: int, layers: range, rank: int) -> RankWeights:

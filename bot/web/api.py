@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from bot.usecases.recall import MOST_ROWS
 from bot.usecases.reply import Unusable
 from bot.web.access import viewer_of
 from bot.web.door import door_of
@@ -11,15 +12,13 @@ from bot.web.incident import incident_of
 from bot.web.openapi import DOCUMENT
 from bot.web.sizing import answer_of
 
-MOST = 50
-
 
 async def incidents(request: web.Request) -> web.Response:
     """`GET /api/v1/incidents?q=…&phase=…&limit=…&before=D-0187`."""
     door = door_of(request)
-    text = request.query.get("limit", str(MOST))
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST:
-        raise Fault(400, "limit", f"limit is “{text[:20]}”: it takes a whole number from 1 to {MOST}.")
+    text = request.query.get("limit", str(MOST_ROWS))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_ROWS:
+        raise Fault(400, "limit", f"limit is “{text[:20]}”: it takes a whole number from 1 to {MOST_ROWS}.")
     before = request.query.get("before") or None
     reply = await door.asks.history(door.desk, viewer_of(request), asked(request.query), int(text), before)
     return web.json_response(reply.document)

@@ -5,18 +5,14 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.store.query import FIELDS, MOMENTS
+from bot.usecases.recall import MOST_ROWS
 from bot.web.access import viewer_of
 from bot.web.charts import bars, narrowed
 from bot.web.door import door_of
 from bot.web.showing import page
 
-FILTERS = (
-    "phase", "outcome", "model", "family", "gpu", "engine", "version", "tp", "rank", "flag", "remedy", "error", "rule",
-    "verdict", "channel", "since", "until",
-)  # fmt: skip
-
-
-ROWS = 50
+FILTERS = (*FIELDS, *MOMENTS)
 
 
 def asked(query: Mapping[str, str]) -> str:
@@ -34,11 +30,11 @@ async def history(request: web.Request) -> web.Response:
     door = door_of(request)
     query = {name: value for name, value in request.query.items() if name == "q" or name in FILTERS}
     before = request.query.get("before") or None
-    reply = await door.asks.history(door.desk, viewer_of(request), asked(query), ROWS, before)
+    reply = await door.asks.history(door.desk, viewer_of(request), asked(query), MOST_ROWS, before)
     document: Mapping[str, Any] = reply.document
     charts = [(name, bars(document["counts"].get(name) or {}, name, query)) for name in ("phase", "outcome", "model", "gpu")]
     rows = document["rows"]
-    older = narrowed(query, before=rows[-1]["id"]) if len(rows) == ROWS else ""
+    older = narrowed(query, before=rows[-1]["id"]) if len(rows) == MOST_ROWS else ""
     active = [(name, value, narrowed(query, **{name: ""})) for name, value in query.items() if value]
     return page(
         request,

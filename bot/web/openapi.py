@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.usecases.recall import MOST_ROWS
 from bot.web.history import FILTERS
 from bot.web.openapi_shapes import PHASE, SCHEMAS, TEXT, WHOLE, named
 from bot.web.phrases import OUTCOME_SAID
@@ -33,7 +34,7 @@ SEARCHES = [
     _query("phase", "Only this phase.", PHASE),
     _query("outcome", "Only this outcome; open: none yet.", {"type": "string", "enum": ["open", *OUTCOME_SAID]}),
     *(_query(name, f"The field {name}: of the search syntax.") for name in FILTERS if name not in ("phase", "outcome")),
-    _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": 50, "default": 50}),
+    _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": MOST_ROWS, "default": MOST_ROWS}),
     _query("before", "The id of the last row of the page before: gives the rows that follow it."),
 ]
 SIZES = [

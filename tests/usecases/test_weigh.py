@@ -205,8 +205,8 @@ def test_tied_embeddings_stand_on_the_first_and_on_the_last_stage() -> None:
 
 def test_the_odd_layer_goes_to_the_stage_before_the_last() -> None:
     three = weighed(KIMI_K2, 8, 2)
-    assert three.named["pp0_tp0"] == pytest.approx(64_910_609_312 + 16_777_712, rel=2e-3)
-    assert three.named["pp1_tp0"] == pytest.approx(64_835_140_416 + 16_777_696, rel=2e-3)
+    assert three.ranks[0].resident == pytest.approx(64_910_609_312 + 16_777_712, rel=2e-3)
+    assert three.ranks[8].resident == pytest.approx(64_835_140_416 + 16_777_696, rel=2e-3)
 
 
 def test_latent_attention_keeps_its_absorbed_copies_beside_the_projection() -> None:
@@ -222,7 +222,7 @@ def test_a_tower_is_split_or_copied_as_asked() -> None:
 
 
 def test_from_033_on_only_the_first_stage_has_the_tower() -> None:
-    before, after = (weighed(QWEN35_27B, 4, 2, version=version).named["pp1_tp0"] for version in ("0.32.0", "0.33.0"))
+    before, after = (weighed(QWEN35_27B, 4, 2, version=version).ranks[4].resident for version in ("0.32.0", "0.33.0"))
     assert before == pytest.approx(7_597_503_992 + 34_144_384, rel=1e-4)
     assert after == pytest.approx(7_360_210_624 + 33_554_560, rel=1e-4)
 

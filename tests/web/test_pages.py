@@ -138,7 +138,7 @@ async def test_a_long_log_shows_what_matters_and_links_to_the_rest(serve: Serve,
 async def test_filters_in_the_address_become_one_search(browser: Browser, shelf: Shelf) -> None:
     text = await browser.text("/history?q=sampler&gpu=h100&model=two+words&phase=graph_capture")
     (args, _) = shelf.calls("history")[-1]
-    assert args[2] == 'sampler phase:graph_capture model:"two words" gpu:h100'
+    assert args[2] == 'sampler gpu:h100 model:"two words" phase:graph_capture'
     assert '<option value="graph_capture" selected>' in text
     assert 'href="/history?q=sampler&amp;gpu=h100&amp;model=two+words"' in text, "a chip takes its own filter away"
 
