@@ -16,6 +16,7 @@ from bot.hub.folder import INDEX, read_json, shards, tensors_in
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
 
 PATIENCE = 5
 """Seconds that a hub has to answer at all."""
@@ -144,12 +145,15 @@ class Hub:
             raise HubError(
                 f"{at} has no model {model}, or it is private: check the spelling, or set HF_TOKEN to a token that may read it"
             ) from error
-        except errors.LocalEntryNotFoundError as error:
-            raise HubError(self._not_here(model, at)) from error
+        except errors.LocalEntryNotFoundError as error:  # huggingface_hub looked in its cache after the hub had failed
+            failed = error.__cause__
+            raise HubError(
+                _answered(at, model, failed) if isinstance(failed, errors.HfHubHTTPError) else self._not_here(model, at)
+            ) from error
         except errors.EntryNotFoundError as error:
             raise HubError(f"{model} has no config.json (GGUF files alone?): name the original model, or give --config FILE") from error
         except errors.HfHubHTTPError as error:
-            raise HubError(f"{at} answered {error.response.status_code} for {model}: try again later, or give --config FILE") from error
+            raise HubError(_answered(at, model, error)) from error
         except (errors.SafetensorsParsingError, errors.NotASafetensorsRepoError) as error:
             raise HubError(
                 f"{model} has a safetensors file that cannot be read: give --config FILE, or report it to the model's owner"
@@ -163,6 +167,10 @@ class Hub:
         if self.offline:
             return f"{model} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it to fetch the model, or give --config FILE"
         return f"{model} is not in the hub's cache and {at} cannot be reached: check the network or HF_ENDPOINT, or give --config FILE"
+
+
+def _answered(at: str, model: str, error: "HfHubHTTPError") -> str:
+    return f"{at} answered {error.response.status_code} for {model}: try again later, or give --config FILE"
 
 
 def _public(endpoint: str) -> str:

@@ -118,13 +118,14 @@ async def test_what_is_done_stays_done(store: Store) -> None:
     assert await store.claim("w1", 30) is None
 
 
-async def test_the_backlog_is_counted(store: Store) -> None:
+async def test_the_backlog_is_counted(store: Store, later: Callable[[float], None]) -> None:
     await deliver(store, "a1")
+    later(3_600)
     await deliver(store, "a2")
     await store.claim("w1", 30)
     backlog = await store.backlog()
     assert (backlog["waiting"], backlog["working"], backlog["failed"]) == (1, 1, 0)
-    assert backlog["oldest_seconds"] >= 0
+    assert 3_600 <= backlog["oldest_seconds"] < 7_200
 
 
 async def test_a_reply_is_remembered_and_replaced(store: Store) -> None:
