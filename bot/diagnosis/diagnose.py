@@ -27,7 +27,7 @@ def diagnose(
     book: Rulebook, evidence: Evidence, refuted: Sequence[Mapping[str, Any]] = (), failed_elsewhere: Sequence[Mapping[str, Any]] = ()
 ) -> Diagnosis:
     """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: in like incidents."""
-    scene = _scene(book, evidence)
+    scene = scene_of(book, evidence)
     found = findings(book, scene)
     chosen, verdict = choose(scene, found)
     phase = chosen.phase if chosen is not None else "unknown"
@@ -65,7 +65,8 @@ def diagnose(
     )
 
 
-def _scene(book: Rulebook, evidence: Evidence) -> Scene:
+def scene_of(book: Rulebook, evidence: Evidence) -> Scene:
+    """What the rules may look at: this run of this engine, its first error, and what follows from figures."""
     evidence = _this_run(evidence)
     fact = first_error_fact(evidence)
     evidence = _one_engine(book, evidence, fact)

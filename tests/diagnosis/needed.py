@@ -1,0 +1,190 @@
+"""For rules about phases that no whole incident needs: the shortest paste that does, and the phase that it is answered with."""
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.02 GiB is free."
+CPP = "CUDA error: out of memory"
+POOLS = (
+    "Of the allocated memory 70.00 GiB is allocated by PyTorch, with 62.00 MiB allocated in private pools (e.g., CUDA Graphs), and 20.00 MiB is "
+    "reserved by PyTorch but unallocated."
+)
+SAMPLER = OOM.replace("2.00 GiB", "148.50 MiB")
+"""256 rows of 152,064 logits of four bytes."""
+BAR = "Capturing CUDA graphs (decode, FULL):   9%|▉| 3/35 [00:00<00:09,  3.30it/s]"
+
+
+def frame(path: str, function: str, echo: str = "") -> str:
+    """One frame of a traceback, with the source below it."""
+    return f'  File "/opt/venv/lib/python3.12/site-packages/{path}", line 88, in {function}' + (f"\n    {echo}" if echo else "")
+
+
+def signed(file: str, message: str) -> str:
+    """A line as the engine core signs it."""
+    return f"(EngineCore pid=88) INFO 11-18 10:00:00 [{file}:268] {message}"
+
+
+def method(name: str) -> str:
+    """What a worker of V0 says of the call that failed."""
+    return f"Exception in worker VllmWorkerProcess while processing method {name}."
+
+
+NEEDED = {
+    "startup-check.device-group": (
+        f"{frame('vllm/distributed/device_communicators/custom_all_reduce.py', '__init__')}\n{OOM}",
+        "startup_check",
+    ),
+    "method.init-device": (f"{method('init_device')}\n{OOM}", "startup_check"),
+    "method.execute": (f"{method('execute_model')}\n{OOM}", "serving"),
+    "method.wake-up": (f"{method('wake_up')}\n{OOM}", "wake_up"),
+    "method.warm-up": (f"{method('compile_or_warm_up_model')}\n{OOM}", "graph_capture"),
+    "method.initialize-cache": (f"{method('initialize_cache')}\n{OOM}", "kv_cache_allocation"),
+    "method.initialize-cache-capture": (
+        f"{method('initialize_cache')}\n{OOM} Of the allocated memory 70.00 GiB is allocated by PyTorch, with 62.00 MiB allocated in private "
+        "pools (e.g., CUDA Graphs), and 20.00 MiB is reserved by PyTorch but unallocated.",
+        "graph_capture",
+    ),
+    "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),
+    "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "serving"),
+    "exllama.no-room": ("RuntimeError: Insufficient VRAM in split for model and cache", "weight_loading"),
+    "frame.sglang-capture": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_cuda_graphs')}\n{OOM}", "graph_capture"),
+    "frame.sglang-pool": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_memory_pool')}\n{OOM}", "kv_cache_allocation"),
+    "frame.trt-profiling": (f"{frame('tensorrt_llm/_torch/pyexecutor/_util.py', 'configure_kv_cache_capacity')}\n{OOM}", "profiling"),
+    "frame.trt-weights": (f"{frame('tensorrt_llm/_torch/models/modeling_utils.py', 'load_single_module')}\n{OOM}", "weight_loading"),
+    "frame.trt-warm-up": (f"{frame('tensorrt_llm/_torch/pyexecutor/model_engine.py', 'warmup')}\n{OOM}", "warmup"),
+    "frame.tgi-warm-up": (f"{frame('text_generation_server/server.py', 'Warmup')}\n{OOM}", "profiling"),
+    "frame.tgi-request": (f"{frame('text_generation_server/server.py', 'Prefill')}\n{OOM}", "serving"),
+    "frame.lmdeploy-weights": (f"{frame('lmdeploy/turbomind/turbomind.py', '_from_hf')}\n{OOM}", "weight_loading"),
+    "frame.lmdeploy-warm-up": (f"{frame('lmdeploy/pytorch/engine/model_agent.py', 'warmup')}\n{OOM}", "warmup"),
+    "frame.lmdeploy-cache": (f"{frame('lmdeploy/pytorch/engine/model_agent.py', 'build_cache_engine')}\n{OOM}", "kv_cache_allocation"),
+    "frame.exllama-step": (f"{frame('exllamav2/generator/dynamic.py', 'iterate')}\n{OOM}", "serving"),
+    "frame.whisper-load": (
+        f"{frame('faster_whisper/transcribe.py', '__init__')}\nRuntimeError: CUDA failed with error out of memory",
+        "weight_loading",
+    ),
+    "frame.whisper-step": (
+        f"{frame('faster_whisper/transcribe.py', 'encode')}\nRuntimeError: CUDA failed with error out of memory",
+        "serving",
+    ),
+    "frame.graph-memory-estimate": (f"{frame('vllm/v1/worker/gpu_model_runner.py', 'profile_cudagraph_memory')}\n{OOM}", "profiling"),
+    "frame.initialize-cache": (f"{frame('vllm/worker/worker.py', 'initialize_cache')}\n{OOM}", "kv_cache_allocation"),
+    "frame.runner": (f"{frame('vllm/v1/worker/gpu_model_runner.py', '__init__')}\n{OOM}", "weight_loading"),
+    "frame.rpc-warm-up": (f"{frame('vllm/v1/executor/abstract.py', 'compile_or_warm_up_model')}\n{OOM}", "graph_capture"),
+    "frame.rpc-initialize-from-config": (f"{frame('vllm/v1/executor/abstract.py', 'initialize_from_config')}\n{OOM}", "graph_capture"),
+    "frame.rpc-load": (f"{frame('vllm/executor/executor_base.py', 'load_model')}\n{OOM}", "weight_loading"),
+    "frame.rpc-wake-up": (f"{frame('vllm/v1/engine/async_llm.py', 'wake_up')}\n{OOM}", "wake_up"),
+    "inner.profile-run": (f"{frame('vllm/v1/worker/gpu_model_runner.py', 'profile_run')}\n{OOM}", "profiling"),
+    "inner.sleep-allocator": (f"{frame('vllm/device_allocator/cumem.py', 'create_and_map')}\n{OOM}", "wake_up"),
+    "inner.kv-allocation": (f"{frame('vllm/v1/worker/gpu_model_runner.py', '_allocate_kv_cache_tensors')}\n{OOM}", "kv_cache_allocation"),
+    "inner.compile": (f"{frame('torch/_inductor/compile_fx.py', 'compile_fx')}\n{OOM}", "profiling"),
+    "inner.call-of-the-load": (f"    self.model_runner.load_model()\n{OOM}", "weight_loading"),
+    "inner.v0-state-cache": (f"{frame('vllm/model_executor/models/mamba_cache.py', '__init__')}\n{OOM}", "profiling"),
+    "mark.vllm.model-loading": (f"Loading model weights took 14.9595 GB\n{OOM}", "profiling"),
+    "mark.vllm.device-ready": (
+        "INFO 11-18 10:00:00 [parallel_state.py:1208] rank 3 in world size 8 is assigned as DP rank 0, PP rank 0, TP rank 3, EP rank 3\n"
+        + OOM,
+        "weight_loading",
+    ),
+    "mark.vllm.pool-bar": (
+        f"Allocating TT kv caches for each layer (submesh 1):   9%|▉         | 3/32 [00:00<00:06,  4.57it/s]\n{OOM}",
+        "kv_cache_allocation",
+    ),
+    "mark.vllm.kernel-warm-up-ends": (f"JIT kernel warmup finished in 4.18s.\n{OOM}", "graph_capture"),
+    "mark.sglang.load-begins": (f"Load weight begin. avail mem=78.60 GB\n{OOM}", "weight_loading"),
+    "mark.sglang.load-ends": (
+        f"Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.45 GB, mem usage=15.15 GB.\n{OOM}",
+        "kv_cache_allocation",
+    ),
+    "mark.sglang.totals": (
+        "max_total_num_tokens=435488, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=4096, context_len=131072, "
+        f"available_gpu_mem=8.62 GB\n{OOM}",
+        "warmup",
+    ),
+    "mark.tensorrt-llm.context": (
+        f"[TensorRT-LLM][INFO] [MemUsageChange] Allocated 1.21 GiB for execution context memory.\n{OOM}",
+        "kv_cache_allocation",
+    ),
+    "mark.tensorrt-llm.weights": (f"Rank 0 uses 8.46 GB for model weights.\n{OOM}", "profiling"),
+    "mark.tensorrt-llm.pool": (
+        f"[TensorRT-LLM][INFO] [MemUsageChange] Allocated 52.93 GiB for max tokens in paged KV cache (433600).\n{OOM}",
+        "graph_capture",
+    ),
+    "mark.tgi.loading": (f"INFO shard-manager: text_generation_launcher: Waiting for shard to be ready... rank=1\n{OOM}", "weight_loading"),
+    "mark.tgi.warming": (f"INFO text_generation_launcher: Warming up model\n{OOM}", "profiling"),
+    "mark.tgi.pool": (f"INFO text_generation_router: Setting max batch total tokens to 136064\n{OOM}", "serving"),
+    "mark.llama-cpp.model-buffer": (f"load_tensors:        CUDA0 model buffer size =  4095.05 MiB\n{CPP}", "kv_cache_allocation"),
+    "mark.llama-cpp.kv-begins": (f"llama_kv_cache_iswa: creating non-SWA KV cache, size = 128000 cells\n{CPP}", "kv_cache_allocation"),
+    "mark.llama-cpp.kv-buffer": (f"llama_kv_cache_unified:      CUDA0 KV buffer size =   512.00 MiB\n{CPP}", "profiling"),
+    "mark.llama-cpp.compute-buffer": (f"llama_context:      CUDA0 compute buffer size =   560.00 MiB\n{CPP}", "serving"),
+    "prose.memory-released": ("vLLM fails: a tenant releases memory", "profiling"),
+    "prose.tgi-launch": (
+        "Out of memory when launching server with larger values for --max-batch-prefill-tokens\ntext-generation-launcher --model-id m --num-shard 2 --max-total-tokens 20000",
+        "profiling",
+    ),
+    "sampler.sentence": (
+        signed(
+            "core.py", "RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering"
+        ),
+        "warmup",
+    ),
+    "arithmetic.private-pools": (
+        f"vllm serve Qwen/Qwen2.5-7B-Instruct\n{BAR}\n{SAMPLER} {POOLS}",
+        "graph_capture",
+    ),
+    "arithmetic.sampler-after-capture": (f"vllm serve Qwen/Qwen2.5-7B-Instruct\n{SAMPLER} {POOLS}", "warmup"),
+    "arithmetic.sampler-before-cache": (
+        f"vllm serve Qwen/Qwen2.5-7B-Instruct\n{signed('gpu_model_runner.py', 'Starting to load model m...')}\n{SAMPLER}",
+        "profiling",
+    ),
+    "progress.forward-after-the-pool": (
+        f"The profiling run goes out of memory.\n{signed('kv_cache_utils.py', 'GPU KV cache size: 796,000 tokens')}\n"
+        f"{frame('vllm/model_executor/models/llama.py', 'forward')}\n{OOM}",
+        "graph_capture",
+    ),
+    "inner.sampler-in-warm-up": (
+        f"GPU KV cache size: 796,000 tokens\n{frame('vllm/v1/worker/gpu_model_runner.py', '_dummy_sampler_run')}\n{OOM}",
+        "warmup",
+    ),
+    "mark.vllm.weights-read": (f"{signed('default_loader.py', 'Loading weights took 271.22 seconds')}\n{OOM}", "weight_loading"),
+    "mark.vllm.graph-estimate": (f"{signed('gpu_model_runner.py', 'Estimated CUDA graph memory: 0.58 GiB total')}\n{OOM}", "profiling"),
+    "mark.vllm.compile-size": (f"{signed('gpu_worker.py', 'Compile and warming up model for size 8')}\n{OOM}", "warmup"),
+    "mark.vllm.serving": (
+        f"{signed('loggers.py', 'Engine 000: Avg prompt throughput: 6.5 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 1 reqs')}\n"
+        "Then we see an OOM.",
+        "serving",
+    ),
+    "mark.vllm.http-request": (
+        'INFO:     10.0.0.34:57224 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error\nThen we see an OOM.',
+        "serving",
+    ),
+    "mark.sglang.capture-ends": (
+        f"[2025-07-02 07:43:14 TP3] Capture cuda graph end. Time elapsed: 8.27 s. mem usage=1.21 GB. avail mem=8.62 GB.\n{OOM}",
+        "warmup",
+    ),
+    "mark.tensorrt-llm.profiled": (
+        "[09/17/2025-21:24:19] [TRT-LLM] [RANK 2] [I] Peak memory during memory usage profiling (torch + non-torch): 38.58 GiB, available KV cache "
+        f"memory when calculating max tokens: 36.50 GiB, fraction is set 0.9, kv size is 65536. device total memory 79.19 GiB\n{OOM}",
+        "kv_cache_allocation",
+    ),
+    "ruled-out.graphs-exist": (f"It runs out of memory while loading the model.\n{OOM} {POOLS}", "unknown"),
+    "ruled-out.not-loaded": (f"It goes OOM while the CUDA graphs are captured.\n{OOM}\nWorkerProc failed to start.", "weight_loading"),
+    "ruled-out.not-up": ("It goes OOM on wake up.\nRuntimeError: EngineCore_0 initialization failed. See root cause above.", "unknown"),
+    "ruled-out.up": ("It runs out of memory while loading the model.\nEngineCore encountered a fatal error.", "unknown"),
+    "prose.sizing": ("Not enough KV cache space for even a single 128k sequence", "kv_cache_sizing"),
+    "prose.workers-meet": ("NCCL init fails with Cuda failure out of memory at TP=8", "startup_check"),
+    "prose.allocation": ("CUDA out of memory when the KV cache is allocated, two engines on one card", "kv_cache_allocation"),
+    "prose.grows": ("GPU memory usage creeps up slowly until the server dies", "serving"),
+    "prose.inference": ("OOM while I was running the model, no log left", "serving"),
+    "prose.no-oom": ("False alarm: no OOM anywhere, a flag was misspelt", "not_oom"),
+    "arithmetic.above-budget": (
+        f"vllm serve m --gpu-memory-utilization 0.8\n{OOM} {POOLS.replace('with 62.00 MiB allocated in private pools (e.g., CUDA Graphs), ', '')}",
+        "weight_loading",
+    ),
+    "wake-up.cumem": ("CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62", "wake_up"),
+    "mark.vllm.profile-too-short": (
+        signed(
+            "registry.py",
+            "The sequence length used for profiling (max_num_batched_tokens / max_num_seqs = 32) is too short to hold the multi-modal embeddings",
+        )
+        + "\nThen we see an OOM.",
+        "profiling",
+    ),
+    "inner.sampler-called-by-worker": (f"    self.model_runner._dummy_sampler_run(\n{OOM}", "warmup"),
+}

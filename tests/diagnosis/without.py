@@ -1,0 +1,36 @@
+"""The rulebook without one of its rules about phases, and what a person acts on."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from bot.diagnosis.diagnose import diagnose
+from bot.domain.evidence import Evidence
+from bot.rulebook.book import Rulebook
+
+PARTS = ("rules", "outer", "marks", "ruled_out")
+
+
+def answer(book: Rulebook, evidence: Evidence) -> tuple[Any, ...]:
+    """The phase, how sure it is, the one change, and what is not excluded."""
+    found = diagnose(book, evidence)
+    change = found.recommendation
+    return found.phase, found.verdict, change and (change.id, change.flag, change.direction), found.also_possible
+
+
+def names(book: Rulebook) -> Iterator[str]:
+    """Every rule about phases: its id, or `mark.` and the message that it stands for."""
+    for part in PARTS:
+        yield from (_name(row) for row in getattr(book, part))
+
+
+def without(book: Rulebook, name: str) -> Rulebook:
+    """The same rulebook, that rule left out."""
+    less = copy.copy(book)
+    for part in PARTS:
+        setattr(less, part, [row for row in getattr(book, part) if _name(row) != name])
+    return less
+
+
+def _name(row: Any) -> str:
+    return getattr(row, "id", None) or f"mark.{row.fact}"
