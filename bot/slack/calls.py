@@ -18,6 +18,9 @@ APART = 1.0  # seconds between calls that Slack held back
 LONGEST_WAIT = 300.0  # seconds
 POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than `SETTLES`
 STALE = frozenset({"token_expired", "invalid_auth", "token_revoked", "account_inactive"})
+# Refusals that speak of Slack's own state: the same call may be granted a moment later.
+HELD_BACK = frozenset({"ratelimited", "rate_limited"})
+PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
 
 
 class UnsureError(Exception):
@@ -61,9 +64,9 @@ class Calls:
                     self._not_before[lane] = max(self._not_before.get(lane, 0.0), time.monotonic() + _retry_after(refused))
                     attempt, limited = attempt - 1, limited + 1
                     continue
-                if refused.response.get("error") in STALE:
-                    self._installs.doubt(who)
                 if status < 500:
+                    if refused.response.get("error") in STALE:
+                        self._installs.doubt(who)
                     raise
                 if sure:
                     raise UnsureError(f"{method}: {status}", ended=True) from refused
@@ -92,7 +95,9 @@ def _status(refused: SlackApiError) -> int:
     answer = refused.response
     if not isinstance(answer, AsyncSlackResponse):  # the body could not be read
         return 502
-    said = isinstance(answer.data, dict) and answer.data.get("error")
+    said = answer.data.get("error") if isinstance(answer.data, dict) else None
+    if said in HELD_BACK or said in PASSING:
+        return 429 if said in HELD_BACK else 503
     return answer.status_code if said or answer.status_code == 429 else max(answer.status_code, 502)
 
 

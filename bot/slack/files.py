@@ -22,6 +22,8 @@ MOST_SECONDS = 60.0
 HOPS = 3
 AT_ONCE = 3
 TRIES = 3
+KNOWN_AFTER = (0.5, 1.0, 2.0)  # seconds between questions for a file that Slack does not know yet
+GONE = ("tombstone", "hidden_by_limit")
 
 
 class RefusedError(Exception):
@@ -49,13 +51,12 @@ class Files:
 
     async def fetch(self, who: Identity, file: str) -> Fetched:
         """The whole file. RefusedError when it is too large, remote, deleted, not on Slack's hosts, or not what Slack says it is."""
-        try:
-            info = (await self._outbox.call(who, "files.info", file=file))["file"]
-        except SlackApiError as refused:
-            raise RefusedError(_no_info(str(refused.response.get("error")))) from None
+        info = await self._info(who, file)
         name = str(info.get("name") or info.get("title") or file)
         self._check(info, name)
         url = str(info.get("url_private_download") or info.get("url_private") or "")
+        if not url:
+            raise RefusedError(f"Slack does not say where {name} is. Upload it again in a moment.")
         async with self._slots:
             try:
                 async with asyncio.timeout(MOST_SECONDS):
@@ -70,10 +71,25 @@ class Files:
             raise RefusedError(f"{name} arrived with {taken:,} bytes where Slack says {size:,}. Upload it again.")
         return Fetched(file, name, body)
 
+    async def _info(self, who: Identity, file: str) -> Mapping[str, Any]:
+        """What Slack says of it. A file that was shared a moment ago may not be known yet, or have no address."""
+        for wait in (*KNOWN_AFTER, None):
+            try:
+                info: Mapping[str, Any] = (await self._outbox.call(who, "files.info", file=file))["file"]
+            except SlackApiError as refused:
+                error = str(refused.response.get("error"))
+                if error != "file_not_found" or wait is None:
+                    raise RefusedError(_no_info(error)) from None
+            else:
+                if wait is None or info.get("url_private") or info.get("mode") in GONE:
+                    return info
+            await asyncio.sleep(wait)
+        raise AssertionError("the last round returns or raises")
+
     def _check(self, info: Mapping[str, Any], name: str) -> None:
         if info.get("mode") in ("external", "remote") or info.get("is_external") or info.get("external_type"):
             raise RefusedError(f"{name} is kept outside Slack, so it is not fetched. Upload the log itself.")
-        if info.get("mode") in ("tombstone", "hidden_by_limit"):
+        if info.get("mode") in GONE:
             raise RefusedError(f"{name} is no longer there. Upload it again.")
         size = info.get("size")
         if isinstance(size, int) and size > self._most:

@@ -56,19 +56,23 @@ def arrival(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
 
 
 def where(body: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """(enterprise, team) through which the app receives this; for shared channels not the sender's own."""
+    """(enterprise, team) through which the app receives this; for shared channels not the sender's own.
+
+    Where an organisation installed it, clicks and forms name no team: then it is that of our message, of the view, or of the person.
+    """
     installed: Mapping[str, Any] = next(iter(body.get("authorizations") or ()), {})
-    team = body.get("team") if isinstance(body.get("team"), Mapping) else {}
-    enterprise = body.get("enterprise") if isinstance(body.get("enterprise"), Mapping) else {}
-    view = body.get("view") or {}
-    return (
-        installed.get("enterprise_id") or body.get("enterprise_id") or (enterprise or {}).get("id"),
-        installed.get("team_id")
-        or body.get("context_team_id")
-        or view.get("app_installed_team_id")
-        or body.get("team_id")
-        or (team or {}).get("id"),
-    )
+    enterprise = installed.get("enterprise_id") or body.get("enterprise_id") or _of(body, "enterprise", "id")
+    named = (
+        installed.get("team_id"), body.get("context_team_id"), _of(body, "view", "app_installed_team_id"), body.get("team_id"),
+        _of(body, "team", "id"), _of(body, "message", "team") if body.get("type") == "block_actions" else None,
+        _of(body, "view", "team_id"), _of(body, "user", "team_id"),
+    )  # fmt: skip
+    return enterprise, next((team for team in named if team and team != enterprise), None)
+
+
+def _of(body: Mapping[str, Any], part: str, name: str) -> Any:
+    found = body.get(part)
+    return found.get(name) if isinstance(found, Mapping) else None
 
 
 def said_in(body: Mapping[str, Any]) -> str | None:
@@ -77,6 +81,11 @@ def said_in(body: Mapping[str, Any]) -> str | None:
     if not isinstance(event, Mapping) or event.get("type") not in ("message", "app_mention") or event.get("subtype") not in SPOKEN:
         return None
     return f"{where(body)[1]}:{event.get('channel')}:{event.get('ts')}"
+
+
+def withdrawn_by(arrival: Arrival) -> str | None:
+    """The key of the deletion after which a message is no longer to be read: Slack may send it late, and then after that."""
+    return f"delete:{arrival.channel}:{arrival.body['ts']}" if arrival.kind in ("message", "edit") else None
 
 
 def _arrival(kind: str, body: Mapping[str, Any], channel: str | None, thread: str | None, key: str, slim: Mapping[str, Any]) -> Arrival:

@@ -22,9 +22,12 @@ from bot.slack.seen import METADATA, SETTLES, holding, marked, sought
 from bot.store.errors import LostClaimError
 
 if TYPE_CHECKING:
+    from bot.store.deliveries import OwnReply
     from bot.store.store import Store
 
 log = logging.getLogger(__name__)
+REFUSED = "refused"
+"""Digest of the note on a post that Slack did not take."""
 LOST = 6.0  # seconds in which Slack shows what it made of a call whose connection was lost
 # Refusals of a layout, after which the same content is tried once in the oldest blocks, then as text alone.
 LAYOUT = frozenset(
@@ -65,7 +68,7 @@ class Outbox:
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         if before is not None and before.ts:
             return before.ts
-        ts, _ = await self._posted(who, place, kind, blocks, text, None, before.at if before else None)
+        ts, _ = await self._posted(who, place, kind, blocks, text, None, _begun(before))
         await self._remember(who, place, kind, ts, None, None)
         return ts
 
@@ -97,6 +100,9 @@ class Outbox:
                 begun = time.time() - (SETTLES if unsure.ended else SETTLES - LOST)
                 await asyncio.sleep(0.5)
                 continue
+            except SlackApiError:
+                await self._store.remember_reply(incident, who.team, place.channel, place.thread or "", "", kind, REFUSED)
+                raise
             return str(answer["ts"]), False
         raise UnsureError(f"{kind} could not be posted")
 
@@ -125,7 +131,7 @@ class Outbox:
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         if before is not None and before.ts and before.digest == digest:
             return before.ts
-        ts, stale, begun = (before.ts, True, before.at) if before is not None else ("", True, None)
+        ts, stale, begun = before.ts if before else "", True, _begun(before)
         for _ in range(2):
             if not ts:
                 ts, stale = await self._posted(who, place, kind, blocks, text, incident, begun)
@@ -217,7 +223,8 @@ class Outbox:
         """
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         mine = holding(files[0].name)
-        if before and not before.ts and (found := await sought(self.call, who, place.channel, place.thread, mine, before.at, since)):
+        begun = None if before is None or before.ts else _begun(before)
+        if begun is not None and (found := await sought(self.call, who, place.channel, place.thread, mine, begun, since)):
             return [str(file["id"]) for file in found["files"]]
         done = []
         for file in files:
@@ -253,6 +260,11 @@ class Outbox:
             if refused.response.get("error") not in LAYOUT:
                 raise
         return await self.call(who, method, text=short, blocks=[], **arguments)
+
+
+def _begun(before: "OwnReply | None") -> float | None:
+    """When an earlier try was whose end is not known (Unix seconds). One that Slack refused has ended, and left nothing."""
+    return None if before is None or before.digest == REFUSED else before.at
 
 
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:

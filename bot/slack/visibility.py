@@ -79,6 +79,10 @@ class Visibility:
         info = await self._info(who, channel)
         return info is None or bool(info.get("is_ext_shared") or info.get("is_pending_ext_shared"))
 
+    async def is_absent(self, who: Identity, channel: str) -> bool:
+        """Does Slack say that the bot is not in it?"""
+        return ((await self._info(who, channel)) or {}).get("is_member") is False
+
     async def _info(self, who: Identity, channel: str) -> Mapping[str, Any] | None:
         key = (who.team, "info", channel)
         if (kept := self._kept(key)) is None:

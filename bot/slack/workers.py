@@ -14,7 +14,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.alive import is_dead, worker_name
 from bot.slack.calls import UnsureError
-from bot.slack.inbox import Arrival
+from bot.slack.inbox import Arrival, withdrawn_by
 from bot.slack.installs import Identity
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
@@ -39,7 +39,7 @@ DOOR, LAST_ARRIVAL = "slack", "last_arrival"
 FINAL = frozenset({
     "channel_not_found", "not_in_channel", "is_archived", "missing_scope",
     "restricted_action", "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
-    "messages_tab_disabled", "not_allowed_token_type",
+    "messages_tab_disabled", "not_allowed_token_type", "ekm_access_denied", "no_permission", "team_access_not_granted",
 })  # fmt: skip
 
 
@@ -165,6 +165,8 @@ class Workers:
         if surface is None:
             return
         await self._note_arrival()
+        if (deletion := withdrawn_by(arrival)) and await self._room.store.arrived(arrival.team, deletion):
+            return
         begun = time.monotonic()
         await surface.work(self._room, Job(who, arrival, attempt))
         log.info("%s worked in %.2f s", surface.name, time.monotonic() - begun)

@@ -58,6 +58,12 @@ def deliver(
     return connection.execute(insert.returning(deliveries.c.key)).first() is not None
 
 
+def arrived(connection: Connection, team: str, key: str) -> bool:
+    """Whether it is there, in whatever state; what is done is kept for some days."""
+    c = deliveries.c
+    return connection.execute(select(c.key).where(c.team == team, c.dedup == key)).first() is not None
+
+
 def claim(connection: Connection, worker: str, lease_seconds: float) -> Delivery | None:
     """Take the oldest delivery that may be worked now; it is the worker's until the lease runs out. None when there is none."""
     now = clock()

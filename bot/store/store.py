@@ -258,6 +258,10 @@ class Store:
         """Keep what arrived before it is acknowledged; False when its key is already there."""
         return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise)
 
+    async def arrived(self, team: str, key: str) -> bool:
+        """Whether something of that key was ever delivered, done or not."""
+        return await self._read(deliveries.arrived, team, key)
+
     async def claim(self, worker: str, lease_seconds: float) -> Delivery | None:
         """The oldest delivery whose thread has none before it, for this worker until the lease runs out.
 

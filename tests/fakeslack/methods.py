@@ -183,10 +183,11 @@ def _messages(slack: "FakeSlack", found: list[dict[str, Any]], args: Args) -> di
     return page | ({"response_metadata": {"next_cursor": str(start + limit)}} if more else {})
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel(channel: Channel, team: Team) -> dict[str, Any]:
     return {
         "id": channel.id, "name": channel.name, "is_private": channel.private, "is_im": channel.kind == "im", "is_mpim": channel.kind == "mpim",
         "is_channel": channel.kind == "channel", "is_ext_shared": channel.shared,
+        "is_member": team.bot_user in channel.members,
     }  # fmt: skip
 
 
@@ -214,13 +215,15 @@ def _page(found: list[dict[str, Any]], args: Args) -> dict[str, Any]:
 
 def list_channels(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     kinds = _kinds(team, args)
-    return _page([_channel(c) for c in team.channels.values() if c.kind in kinds and (not c.private or team.bot_user in c.members)], args)
+    return _page(
+        [_channel(c, team) for c in team.channels.values() if c.kind in kinds and (not c.private or team.bot_user in c.members)], args
+    )
 
 
 def user_channels(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     kinds, user = _kinds(team, args), str(args.get("user") or team.bot_user)
     found = [c for c in team.channels.values() if c.kind in kinds and user in c.members and (not c.private or team.bot_user in c.members)]
-    return _page([_channel(c) for c in found], args)
+    return _page([_channel(c, team) for c in found], args)
 
 
 def info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
@@ -228,7 +231,7 @@ def info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     needed = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}[channel.kind]
     if needed not in team.scopes:
         raise Refusal("missing_scope", needed=needed)
-    return {"channel": _channel(channel)}
+    return {"channel": _channel(channel, team)}
 
 
 def user_info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
@@ -248,6 +251,9 @@ def open_direct(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
 
 def file_info(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
     file = slack.files.get(str(args["file"]))
+    if file is not None and file.unknown > 0:  # shared a moment ago
+        file.unknown -= 1
+        return {"ok": False, "error": "file_not_found"}
     if file is None or file.deleted:
         raise Refusal("file_not_found" if file is None else "file_deleted")
     return {"file": slack.file_body(file)}
@@ -326,6 +332,8 @@ def update_view(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
 
 
 def publish(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
+    if not slack.manifest["features"]["app_home"]["home_tab_enabled"]:
+        raise Refusal("not_enabled")
     if args["user_id"] not in team.users:
         raise Refusal("user_not_found")
     if found := rules.view_problems(args["view"]) or ([] if args["view"]["type"] == "home" else ["only a home is published"]):

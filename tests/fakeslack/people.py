@@ -224,6 +224,11 @@ class Person:
     async def _interactive(self, body: dict[str, Any]) -> Ack:
         organisation = {"id": self.team.enterprise, "name": "Org"} if self.team.enterprise else None
         more = {"api_app_id": "A1", "enterprise": organisation, "is_enterprise_install": self.team.by_organisation}
+        if "view" in body:
+            body = body | {"view": body["view"] | {"team_id": self.home}}
+        if self.team.by_organisation:  # then Slack names no workspace
+            body = body | {"team": None}
+            body.get("view", {}).pop("app_installed_team_id", None)
         return await self._timed("interactive", more | body)
 
     async def _timed(self, kind: str, body: dict[str, Any]) -> Ack:

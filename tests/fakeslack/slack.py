@@ -243,8 +243,8 @@ class FakeSlack:
         body = {
             "token": "verification-token-of-old", "team_id": sent_from or team.id, "context_team_id": team.id,
             "is_ext_shared_channel": sent_from is not None, "api_app_id": "A1", "event": event, "type": "event_callback",
-            "event_id": event_id or self.new_id("Ev"), "event_time": int(time.time()),
-            "authorizations": [{"enterprise_id": team.enterprise, "team_id": team.id, "user_id": team.bot_user, "is_bot": True, "is_enterprise_install": team.by_organisation}],
+            "event_id": event_id or self.new_id("Ev"), "event_time": int(time.time()), "enterprise_id": team.enterprise,
+            "authorizations": [{"enterprise_id": team.enterprise, "team_id": None if team.by_organisation else team.id, "user_id": team.bot_user, "is_bot": True, "is_enterprise_install": team.by_organisation}],
         }  # fmt: skip
         return self._begin(self._with_retries("events_api", body))
 
@@ -347,7 +347,7 @@ class FakeSlack:
         return f"{self.url}/respond/{ticket}"
 
     def file_body(self, file: File) -> dict[str, Any]:
-        address = file.url or f"{self.url}/files/{file.id}/download/{file.name}"
+        address = f"{self.url}/files/{file.id}/download/{file.name}" if file.url is None else file.url
         body = {
             "id": file.id, "name": file.name, "title": file.name, "mode": file.mode, "size": len(file.data) if file.size is None else file.size,
             "mimetype": "text/plain", "filetype": "text", "is_external": file.external, "external_type": "gdrive" if file.external else "",

@@ -40,6 +40,7 @@ class File:
     slow: float = 0.0
     external: bool = False
     deleted: bool = False
+    unknown: int = 0  # times that Slack does not know it yet
     url: str | None = None
 
 

@@ -393,3 +393,23 @@ async def test_a_worker_outlives_what_nobody_foresaw(http_world: World, monkeypa
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)
         assert failures == []
+
+
+@pytest.mark.parametrize("kept", ["not at all", "before it is worked"])
+async def test_a_message_that_comes_after_its_deletion_is_not_read(world: World, kept: str) -> None:
+    """Its first delivery may have failed while the app was down, and Slack sends it again a minute later."""
+    async with world.bot():
+        ts = await world.ann.say(world.channel, "something before")
+        message = {"type": "message", "user": world.ann.id, "text": f"<@{world.team.bot_user}> {CRASH}", "ts": world.slack.clock.ts()}
+        message |= {"channel": world.channel.id, "channel_type": "channel", "team": world.team.id}
+        gone = {"type": "message", "subtype": "message_deleted", "channel": world.channel.id, "channel_type": "channel", "hidden": True}
+        gone |= {"deleted_ts": message["ts"], "ts": world.slack.clock.ts(), "previous_message": message}
+        await world.slack.emit(world.team, gone)
+        if kept == "not at all":
+            await world.quiet()
+        await world.slack.emit(world.team, message)
+        await world.slack.emit(world.team, message | {"type": "app_mention"})
+        await world.quiet()
+        assert world.answers(world.channel) == []
+        assert await world.store.load(world.team.id, "D-0001") is None
+        assert ts not in [call.args.get("timestamp") for call in world.slack.called("reactions.add")]

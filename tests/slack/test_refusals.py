@@ -1,6 +1,8 @@
 """What Slack refuses, limits or leaves out: the person hears of it, and what can be done is done."""
 
+import asyncio
 import itertools
+import json
 
 import pytest
 
@@ -331,3 +333,79 @@ async def test_in_a_watched_channel_an_edit_that_brings_the_evidence_is_answered
         await world.ann.edit(world.channel, ts, "nothing, it was me")
         await world.ann.edit(world.channel, ts, CRASH + "again")
         await world.answer(world.channel, ts)
+
+
+async def test_in_an_organisations_installation_clicks_and_forms_name_no_workspace_and_are_worked(http_world: World) -> None:
+    world, slack = http_world, http_world.slack
+    async with world.bot(many(world)):
+        slack.organisation = "E0000001"
+        await install(world)
+        team = next(team for team in slack.teams.values() if team.by_organisation)
+        ann = Person(slack, team)
+        channel = slack.channel(team, "help", members=[ann.id])
+        answer = await world.answer_in(team, channel, await ann.mention(channel, CRASH))
+        await world.quiet()
+        await ann.click(channel, answer, "fixed")
+        await world.quiet()
+        assert "Undo" in words(answer)
+        await ann.global_shortcut()
+        view = await world.until(lambda: ann.view() if slack.views else None)
+        await ann.submit(view, {}, files=[ann.file("vllm.log", NO_RANK.encode())])
+        await world.quiet()
+        assert await world.store.load(team.id, "D-0002") is not None
+        await ann.open_home()
+        await world.until(lambda: "D-0002" in json.dumps(team.homes.get(ann.id)))
+        await ann.click_home("home_outcome", option="fixed")
+        await world.until(lambda: "D-0002" not in json.dumps(team.homes[ann.id]["blocks"]))
+        assert "D-0001" in json.dumps(team.homes[ann.id]["blocks"])
+
+
+async def test_a_click_by_a_member_of_the_organisations_other_workspace_is_worked_where_our_message_stands(http_world: World) -> None:
+    world, slack = http_world, http_world.slack
+    async with world.bot(many(world)):
+        slack.organisation = "E0000001"
+        await install(world)
+        team = next(team for team in slack.teams.values() if team.by_organisation)
+        ann = Person(slack, team)
+        channel = slack.channel(team, "help", members=[ann.id])
+        answer = await world.answer_in(team, channel, await ann.mention(channel, CRASH))
+        await world.quiet()
+        ann.home = "T_NEXT_DOOR"
+        await ann.click(channel, answer, "fixed")
+        await world.quiet()
+        assert "Undo" in words(answer)
+
+
+@pytest.mark.parametrize("way", ["not yet known", "no address yet"])
+async def test_a_file_that_slack_does_not_know_yet_is_asked_for_again(world: World, way: str) -> None:
+    async with world.bot():
+        file = world.ann.file("vllm.log", CRASH.encode(), **({"unknown": 2} if way == "not yet known" else {}))
+        if way == "no address yet":
+            file.url = ""
+            asyncio.get_running_loop().call_later(0.8, setattr, file, "url", None)
+        ts = await world.ann.mention(world.channel, "please", files=[file])
+        assert "D-0001" in words(await world.answer(world.channel, ts))
+        assert world.ann.sees(world.channel) == []
+
+
+async def test_where_home_is_switched_off_nothing_is_tried_again_and_nobody_is_told(world: World) -> None:
+    world.expected_refusals = {"not_enabled"}
+    world.slack.manifest["features"]["app_home"]["home_tab_enabled"] = False
+    async with world.bot():
+        await world.ann.open_home()
+        await world.quiet()
+        assert len(world.slack.called("views.publish")) == 1
+        assert world.answers(world.slack.direct(world.team, world.ann.id)) == []
+
+
+@pytest.mark.parametrize("fault", [("error", "internal_error"), ("error", "ratelimited"), ("status", 500), ("error", "invalid_arguments")])
+async def test_what_slack_itself_ended_is_tried_again_at_once(
+    world: World, fault: tuple[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", fault[0], times=4 if fault[1] == "invalid_arguments" else 1, value=fault[1])
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.until(lambda: world.answers(world.channel, ts), 8)
+        await world.quiet()
+        assert len(world.answers(world.channel, ts)) == 1
+    assert "AttributeError" not in caplog.text

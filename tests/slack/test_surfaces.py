@@ -1,5 +1,6 @@
 """Paste, snippet, file, edit, delete, in a channel, a thread, a direct message and a private channel: one reply, in the right place."""
 
+import asyncio
 import json
 import time
 
@@ -423,3 +424,38 @@ async def test_an_outcome_clicked_in_ones_own_view_changes_that_view_and_the_thr
         await world.answer(world.channel, ts, lambda said: "Marked: it worked" in said)
         await world.until(lambda: world.bob.sees(world.channel)[-1].get("replaced"))
         assert "Marked: it worked" in words(world.bob.sees(world.channel)[-1])
+
+
+async def test_a_sizing_answer_that_is_shared_twice_at_once_stands_once(world: World) -> None:
+    async with world.bot():
+        await world.ann.slash(world.channel, "size llama-70b-fp8 gpu=H100")
+        shown = (await world.until(lambda: world.ann.sees(world.channel)))[-1]
+        await asyncio.gather(*(world.ann.click(world.channel, shown, "share") for _ in range(3)))
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
+async def test_a_button_that_nobody_knows_any_more_says_so(world: World) -> None:
+    async with world.bot():
+        answer = await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+        await world.quiet()
+        old = {"blocks": [{"type": "actions", "elements": [{"type": "button", "action_id": "accept_v0", "value": "D-0001"}]}]}
+        await world.ann.click(world.channel, answer | old, "accept_v0")
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "another version" in shown[0]["text"]
+
+
+async def test_other_words_behind_watch_ask_whether_it_is_on(world: World) -> None:
+    async with world.bot():
+        await world.ann.slash(world.channel, "watch status")
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "not watched" in shown[-1]["text"]
+        assert not await world.store.watched(world.team.id, world.channel.id)
+
+
+async def test_a_watch_where_the_bot_hears_nothing_asks_to_be_invited(world: World) -> None:
+    apart = world.slack.channel(world.team, "apart", members=[world.ann.id], with_bot=False)
+    async with world.bot():
+        await world.ann.slash(apart, "watch")
+        shown = await world.until(lambda: world.ann.sees(apart))
+        assert "Invite me" in shown[-1]["text"]

@@ -33,6 +33,7 @@ OUTCOMES = ("fixed", "moved", "same", "wrong")
 ANSWERS = ("answer_rank", "dont_know")
 FORMS = frozenset({"change_inputs", "home_size", "home_log"})
 """Clicks that only open a form: nothing is stored for them."""
+OF_YORE = "This button is of another version of mine and does nothing any more. Mention me in the thread: the answer then has new ones."
 NOT_YOURS = "This belongs to a channel that you are not a member of now."
 
 
@@ -72,6 +73,8 @@ async def work(room: Room, job: Job) -> None:
         await _anew(room, job)
     elif action in (*OUTCOMES, *ANSWERS, "undo", "evidence"):
         await _incident(room, job)
+    else:
+        await _tell(room, job, OF_YORE)
 
 
 async def _anew(room: Room, job: Job) -> None:
@@ -191,7 +194,7 @@ async def _share(room: Room, job: Job) -> None:
         await _tell(room, job, "Choose a channel first.")
         return
     try:
-        await room.outbox.post(job.who, Place(channel, None), f"share:{job.arrival.key}", blocks, text)
+        await room.outbox.post(job.who, Place(channel, None), f"share:{body.get('view_id') or body['ts'] or job.arrival.key}", blocks, text)
     except SlackApiError as refused:
         await _tell(room, job, f"I may not write there ({refused.response.get('error')}): invite me to the channel first.")
         return

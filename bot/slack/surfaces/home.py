@@ -1,6 +1,7 @@
 """App Home: the incidents of a person's channels, with filters, page by page, and which changes worked."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from bot.slack.render.home import FILTERS, ROWS, home_view
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 
+log = logging.getLogger(__name__)
 MOST_PAGES = 200  # ids in private_metadata, which takes 3,000 characters
 
 
@@ -53,7 +55,11 @@ async def show_home(room: Room, job: Job, chosen: Mapping[str, Any], above: Sequ
     try:
         await room.outbox.call(job.who, "views.publish", user_id=body["user"], view=view)
     except SlackApiError as refused:
-        if refused.response.get("error") not in ("invalid_blocks", "invalid_arguments", "view_too_large"):
+        error = refused.response.get("error")
+        if error == "not_enabled":
+            log.warning("Home is switched off for the app: App Home, Show Tabs, Home Tab")
+            return
+        if error not in ("invalid_blocks", "invalid_arguments", "view_too_large"):
             raise
         plain = home_view(every, shown, stats, picked, above, complete=sight.complete, native=False)
         await room.outbox.call(job.who, "views.publish", user_id=body["user"], view=plain)

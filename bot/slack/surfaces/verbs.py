@@ -153,20 +153,28 @@ async def _unwatch(room: Room, asked: Asked) -> Said:
 
 
 async def _switch(room: Room, asked: Asked, *, on: bool) -> Said:
-    body = asked.job.body
-    channel = body.get("channel")
-    on = on and asked.verb.rest.strip().lower() not in ("off", "stop", "no")
+    body, who = asked.job.body, asked.job.who
+    channel, rest = body.get("channel"), asked.verb.rest.strip().lower()
+    on = on and rest not in ("off", "stop", "no")
     if not channel or channel.startswith("D"):
         return [], "Here I read everything anyway. Say it in a channel."
-    who = asked.job.who
+    if on and rest not in ("", "on"):
+        return [], await _is_watched(room, asked, channel)
     private = await room.visibility.is_private(who, channel, body.get("channel_type"))
     await room.store.watch(who.team, channel, on, body["user"], enterprise=who.enterprise, private=private)
+    if on and await room.visibility.is_absent(who, channel):
+        return [], "I am not in this channel, so I hear nothing of it yet. Invite me: then I watch it. “watch off” ends it."
     if on:
         return (
             [],
             "Watching: I answer here when a message or file shows that memory ran out, and stay quiet otherwise. “watch off” ends it.",
         )
     return [], "No longer watching: I answer here when I am asked."
+
+
+async def _is_watched(room: Room, asked: Asked, channel: str) -> str:
+    on = await room.store.watched(asked.job.who.team, channel)
+    return f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}"
 
 
 async def _digest(room: Room, asked: Asked, on: bool) -> Said:
@@ -191,9 +199,8 @@ async def _settings(room: Room, asked: Asked) -> Said:
             shown.append(f"{item.metadata['env']}: {text} ({item.metadata['meaning']})")
     channel = asked.job.body.get("channel")
     if channel and not channel.startswith("D"):
-        on = await room.store.watched(asked.job.who.team, channel)
         weekly = await digests.is_on(room.store, asked.job.who.team, channel)
-        shown.append(f"This channel: {'watched (“watch off” ends it)' if on else 'not watched (“watch” starts it)'}")
+        shown.append(await _is_watched(room, asked, channel))
         shown.append(f"Weekly digest: {'on (“settings digest off” ends it)' if weekly else 'off (“settings digest on” starts it)'}")
     return [], "\n".join(shown)
 
