@@ -115,10 +115,15 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
         if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or _COMMA.search(text, one.end, moment.start):
             return None
-        if one.means in ("while", "at", "after") and any(w.means == "not" and 0 <= one.start - w.end <= DENIES for w in preceding):
+        if one.means in ("while", "at", "after") and any(_denies(w) and 0 <= one.start - w.end <= DENIES for w in preceding):
             return "off"
         if one.means in ("while", "at", "after", "before"):
             return one.means
         if one.means in ("not", "fine"):
             return "off" if one.means == "not" else "past"
     return None
+
+
+def _denies(word: Mention) -> bool:
+    """Does it say no, or that there was no shortage?"""
+    return word.means == "not" or word.moment == "prose.denied"
