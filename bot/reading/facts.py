@@ -12,6 +12,7 @@ from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, m
 from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
+from bot.reading.shorthand import has_digit
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
@@ -215,7 +216,7 @@ class _Reader:
         line, following = self._lines[order], _following(self._lines, order, 8)
         unsigned = is_unsigned(line)
         for rule in rules:
-            if "prose" in rule.kinds and not unsigned:
+            if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):
                 continue
             fields = self._captured(rule, line, following)
             if fields is not None:
@@ -223,6 +224,10 @@ class _Reader:
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order,
                 )  # fmt: skip
+
+    def _figured(self, order: int, rule: FactRule) -> bool:
+        """Does a figure stand there, or where the line may go on?"""
+        return any(has_digit(line.text) for line in self._lines[order : order + 1 + max(rule.spans, 1)])
 
     def _captured(self, rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
         if not rule.pattern:

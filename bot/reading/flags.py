@@ -92,7 +92,7 @@ class ArgumentReader:
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
         self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
-        self._advice = re.compile("|".join(re.escape(words) for advice in book.advice for words in advice.says) or "(?!)")
+        self._advice = [words for advice in book.advice for words in advice.says]
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
@@ -104,8 +104,7 @@ class ArgumentReader:
             figures = prose and not line.speaker.pid and has_digit(text)
             if len(text) > LONGEST or not (place in given or figures):
                 continue
-            if (advised := self._advice.search(text)) is not None:
-                text = text[: advised.start()]
+            text = text[: min((at for words in self._advice if (at := text.find(words)) >= 0), default=len(text))]
             if prose and ("(e.g." in text or ":" in text):
                 text = _PROPOSED.sub("", text)
             if place in given:

@@ -51,7 +51,7 @@ _FORMS = (
     _form(
         "",
         "_ -",  # keys with their marks are read elsewhere: those inside a connector's JSON are not the engine's
-        r"(?P<name>(?-i:[a-z]+(?:[_-][a-z]+)+))`? (?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{0,9}(?:\.\d{1,4})?)",
+        r"(?P<name>(?-i:[a-z]++(?:[_-][a-z]++)++))`? (?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{0,9}(?:\.\d{1,4})?)",
     ),
 )
 
