@@ -12,7 +12,7 @@ def partition(scene: Scene) -> str | None:
     the ends last, since they also hold the embedding and the head. None where stages, layers or the failing stage are not known.
     """
     held, stage = _held(scene), _stage(scene)
-    if stage is None or stage >= len(held) or len(held) < 2 or held[stage] < 2:
+    if stage is None or len(held) < 2 or stage >= len(held) or held[stage] < 2:
         return None
     for _ in range(min(_too_many(scene, held[stage]), held[stage] - 1)):
         held[stage] -= 1
@@ -50,6 +50,6 @@ def _too_many(scene: Scene, held: int) -> int:
     """How many layers' bytes were missing; one where that was not printed."""
     figures = scene.error.figures if scene.error is not None else {}
     tried, allocated = figures.get("tried_bytes"), figures.get("allocated_bytes")
-    if not tried or not allocated:
+    if tried is None or not allocated:
         return 1
     return max(1, math.ceil((tried - (figures.get("free_bytes") or 0)) / (allocated / held)))

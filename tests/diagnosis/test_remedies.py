@@ -29,7 +29,10 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
         ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "10.00 GiB", "42,38"),  # a layer is 256 MiB then, and 384 were missing
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP3", "5.00 GiB", "20,21,21,18"),
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP1_TP3", "78.00 GiB", "20,19,21,20"),
+        ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "0.10 GiB", "79,1"),  # a stage keeps a layer
         ('m --pipeline-parallel-size 2\n"num_hidden_layers": 61,', "Worker_PP0", "78.00 GiB", "30,31"),
+        ('m --pipeline-parallel-size 3\n"num_hidden_layers": 60,', "Worker_PP1", "78.00 GiB", "21,19,20"),
+        ('m --pipeline-parallel-size 2\n"num_hidden_layers": 2,', "Worker_PP0", "78.00 GiB", None),
         (
             'm --pipeline-parallel-size 2\n"num_hidden_layers": 61,\n"vision_config": {\n"num_hidden_layers": 27\n}',
             "Worker_PP0",
@@ -44,6 +47,11 @@ def test_the_stage_that_failed_gives_up_as_many_layers_as_the_allocation_lacked(
     change = judged(f"vllm serve {start}\n" + worker(tag, *LOAD, oom("484.00 MiB", "100.00 MiB", allocated=allocated)))["recommendation"]
     assert (change["flag"], change["direction"], change["value"]) == ("VLLM_PP_LAYER_PARTITION", "set", partition)
     assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition}" if partition else None)
+
+
+def test_a_stage_that_failed_without_figures_gives_up_one_layer() -> None:
+    start = "vllm serve llama-3.3-70b --pipeline-parallel-size 2\n"
+    assert judged(start + worker("Worker_PP1", *LOAD, "RuntimeError: CUDA error: out of memory"))["recommendation"]["value"] == "41,39"
 
 
 def test_a_partition_that_was_given_is_where_the_next_one_begins() -> None:
