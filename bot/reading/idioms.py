@@ -3,12 +3,13 @@
 import re
 from collections.abc import Mapping
 
+from bot.reading.amounts import falls_short
 from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 SURE = 4
-TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free")
+TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there")
 """Words one of which stands in every sentence that is read so, but where a moment complains by itself."""
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
@@ -21,8 +22,10 @@ _NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b)")
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
     """The first of these readings that the sentence allows."""
     alone = (m for m, relation in one.relations.items() if moments[m.moment].alone and relation != "off")
-    if not one.has("question") and (moment := next(alone, None)) is not None:
+    if not one.asks and (moment := next(alone, None)) is not None:
         return moment.moment, moment.start, SURE
+    if (traced := _traced(one, moments)) is not None:
+        return traced.moment, traced.start, SURE
     found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one)))
     if (said := next(((name, word) for name, word in found if word is not None), None)) is not None:
         return said[0], said[1].start, SURE
@@ -33,6 +36,14 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
     return None if (free := _not_free(one, moments)) is None else ("prose.startup-check", free.start, SURE)
 
 
+def _traced(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
+    """The outermost function that somebody names of a traceback."""
+    for trace in one.all_of("trace"):
+        behind = (m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and 0 <= m.start - trace.end <= CLAUSE)
+        return next((moment for moment in behind if not moments[moment.moment].aside), None)
+    return None
+
+
 def _but_eager(one: Sentence) -> Mention | None:
     """It works without graphs."""
     pairs = one.pairs("eager", "fine", _NEARBY)
@@ -41,8 +52,10 @@ def _but_eager(one: Sentence) -> Mention | None:
 
 def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
-    if one.has("question") or one.names("prose.pressure"):
+    if one.asks or one.names("prose.pressure"):
         return None
+    if one.has("cache") and (short := falls_short(one)) is not None:
+        return short
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     needs += [(cache, left) for cache, left in one.pairs("cache", "left", _NEARBY) if _beside(one.text, left, _NOTHING)]
     held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request
@@ -75,15 +88,16 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Memory became more and more, and no other moment than requests is named."""
     memory = one.all_of("memory", "device", "host")
     slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
-    elsewhere = any(m.telling and relation in WEIGHT and not moments[m.moment].again for m, relation in one.relations.items())
+    other = [(m, relation) for m, relation in one.relations.items() if not moments[m.moment].again]
+    elsewhere = any(relation == "while" or (m.telling and relation in WEIGHT) for m, relation in other)
     return next(iter(one.all_of("growth") or slowly), None) if memory and not elsewhere else None
 
 
 def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
-    first = ("prose.launch", "prose.load", *(moment.id for moment in moments.values() if moment.aside))
+    first = ("prose.launch", "prose.load", "prose.workers-meet", *(moment.id for moment in moments.values() if moment.aside))
     later = any(m.telling and relation in WEIGHT and m.moment not in first for m, relation in one.relations.items())
-    starting = one.has("fraction") or one.names(*first)
+    starting = one.has("fraction") or one.names(*first[:3])
     complains = one.has(*COMPLAINTS, "need") and not one.has("host")
     return next(iter(one.all_of("free")), None) if starting and complains and not later else None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 
+from bot.reading.amounts import DEMANDS, STOCKS, falls_short
 from bot.reading.idioms import SURE, TELLING, says_by_itself
 from bot.reading.plain import Plain
 from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
@@ -42,6 +43,7 @@ class Speech:
         self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
         self._named, self._asides = bits("moment", "make"), bits(*self._aside)
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
+        self._demands, self._stocks = bits(*DEMANDS), bits(*STOCKS)
         self._before, self._sure = bits("before"), bits("telling", "make")
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before)
         self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
@@ -70,7 +72,7 @@ class Speech:
         best: Said | None = None
         for number in talk.holding(self._named | self._telling):
             if self._most(talk.held(number)) > (0 if best is None else best.weight):
-                said = self._of(talk[number])
+                said = self._of(talk[number]) or self._there(talk, number)
                 best = said if said is not None and (best is None or said.weight > best.weight) else best
         return best
 
@@ -87,9 +89,17 @@ class Speech:
         by_itself = says_by_itself(one, self._moments)
         return self._at(*by_itself) if by_itself is not None else self._bound(one)
 
+    def _there(self, talk: Talk, number: int) -> Said | None:
+        """The moment that the sentence before named, where this one complains of nothing but `in there`."""
+        one, before = talk[number], talk[number - 1] if number else None
+        if before is None or not one.has("there") or not one.told(*COMPLAINTS):
+            return None
+        named = [moment for moment in before.relations if moment.telling and not self._moments[moment.moment].aside]
+        return self._at(named[-1].moment, one.all_of("there")[0].start) if named else None
+
     def _bound(self, one: Sentence) -> Said | None:
         """The moment that a complaint of the sentence belongs to."""
-        complaints = [] if one.has("question") else one.all_of(*COMPLAINTS)
+        complaints = one.told(*COMPLAINTS)
         if not complaints or (one.names("prose.other-fault", "prose.pressure") and not one.has("shortage")):
             return None
         rated: list[tuple[int, int, Said]] = []
@@ -117,7 +127,7 @@ class Speech:
     def _meant(self, moment: Mention, one: Sentence) -> tuple[str, str]:
         """The moment that was going on, and how it is said: of one that had not begun, the one before it; none where it is said aside."""
         relation, rule = one.relations[moment], self._moments[moment.moment]
-        if rule.aside or (relation == "before" and (not rule.begins_after or "past" in one.relations.values())):
+        if rule.aside or (relation == "before" and (not rule.begins_after or "past" in one.relations.values() or _begun(moment, one))):
             return "", "off"
         return (rule.begins_after, "while") if relation == "before" else (rule.id, relation)
 
@@ -135,7 +145,7 @@ class Speech:
         rated: list[tuple[int, int, Said]] = []
         for place, one in ((place, talk[place]) for place in naming):
             near = 0 if not loud or place in loud else 1
-            if one.has("question") or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
+            if one.asks or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 meant, relation = self._meant(moment, one)
@@ -151,10 +161,13 @@ class Speech:
         return any(talk[number].names("prose.other-fault", "prose.denied") for number in talk.holding(self._asides))
 
     def _shortage(self, talk: Talk) -> Said | None:
-        """That memory ran out; a question whether it would says nothing."""
+        """That memory ran out, in words or, where something failed, in figures; a question whether it would says nothing."""
         every = map(talk.__getitem__, talk.holding(self._shortages))
-        found = (words[0] for one in every if (words := one.all_of("shortage")) and not one.has("question"))
-        return next((self._at("prose.oom", word.start, 0) for word in found), None)
+        word = next((words[0] for one in every if (words := one.told("shortage"))), None)
+        if word is None and self._failure(talk) is not None:
+            counting = (talk[number] for number in talk.holding(self._demands) if talk.held(number) & self._stocks)
+            word = next((word for one in counting if not one.asks and (word := falls_short(one))), None)
+        return None if word is None else self._at("prose.oom", word.start, 0)
 
     def _failure(self, talk: Talk) -> Said | None:
         """That something went wrong, whatever it was."""
@@ -170,6 +183,11 @@ class Speech:
 
     def _at(self, moment: str, at: int, weight: int = SURE) -> Said:
         return Said(self._moments[moment], at, weight)
+
+
+def _begun(moment: Mention, one: Sentence) -> bool:
+    """Does the sentence say of another word of this moment that it was going on (`puts the weights there before it quantizes them`)?"""
+    return any(other.moment == moment.moment and relation in WEIGHT for other, relation in one.relations.items())
 
 
 @lru_cache(maxsize=4)

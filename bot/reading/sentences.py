@@ -21,7 +21,9 @@ DENIES = 32
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
 _COMMA = re.compile(r"[,，、]")
-_JOINTS = ("and", "or", ",", "/", "and the", "->", "的", "")
+_JOINTS = ("and", "or", ",", "/", "and the", "的", "")
+_CALLS = ("->", "→", "=>")
+"""Between what called and what was called: the former says what was going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,17 @@ class Sentence:
     def all_of(self, *means: str) -> list[Mention]:
         """Its words that mean one of these."""
         return [one for one in self.words if one.means in means] if self.has(*means) else []
+
+    def told(self, *means: str) -> list[Mention]:
+        """Those that nobody asks for: in a question, what a comma parts from it (`it says X, what should I do?`)."""
+        asked = min((one.start for one in self.all_of("question")), default=None)
+        words = self.all_of(*means)
+        return words if asked is None else [w for w in words if w.end <= asked and _COMMA.search(self.text, w.end, asked)]
+
+    @property
+    def asks(self) -> bool:
+        """Is it a question and nothing else?"""
+        return self.has("question") and not self.told(*COMPLAINTS)
 
     def between(self, one: Mention, other: Mention) -> list[Mention]:
         """The words that stand between two of them."""
@@ -111,7 +124,10 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
     """What stands before it: `during`, `after`, `gets past`, `without`."""
     for place, one in enumerate(preceding):
         if one.means == "moment":
-            joined = text[one.end : moment.start].strip() in _JOINTS
+            between = text[one.end : moment.start].strip()
+            if between in _CALLS:
+                return "off"
+            joined = between in _JOINTS
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
         if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or _COMMA.search(text, one.end, moment.start):
             return None
@@ -119,8 +135,10 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
             return "off"
         if one.means in ("while", "at", "after", "before"):
             return one.means
-        if one.means in ("not", "fine"):
-            return "off" if one.means == "not" else "past"
+        if one.means in ("not", "bygone", "fine"):
+            return "past" if one.means == "fine" else "off"
+        if one.means == "triggers":  # what sets something else off says what was going on
+            return "off" if any(w.means == "moment" for w in preceding[place:]) else None
     return None
 
 

@@ -1,0 +1,64 @@
+"""Figures of a sentence held against each other: what is asked for, and what there is."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from bot.reading.sentences import Sentence
+from bot.reading.words import Mention
+
+NEAR = 24
+"""Letters between a figure and the word that says what it is."""
+DEMANDS, STOCKS = ("need", "demand"), ("have", "left", "free")
+_AMOUNT = re.compile(r"(?<![\w.,-])(\d{1,6}(?:[.,]\d{1,2})?)(?:\ ?(g|m)(?:i?b)?)?(?![a-z\d])")
+_BLOCKS = re.compile(r"(\d[\d,]*)\ (?:mamba|state)\ (?:cache\ )?blocks")
+_SEQUENCES = re.compile(r"(\d[\d,]*)\ (?:\w+\ )?(?:sequences|requests|seqs)\b")
+
+
+class _Amount(NamedTuple):
+    start: int
+    end: int
+    mib: float
+    unit: str | None
+
+
+def falls_short(one: Sentence) -> Mention | None:
+    """The word for what there is, where more is asked for: `would take 4.2 GiB, 3.9 are available`, `96 state blocks for 128 sequences`."""
+    demands, stocks = one.all_of(*DEMANDS), one.all_of(*STOCKS)
+    if demands and stocks:
+        amounts = list(_amounts(one))
+        asked = _nearest(demands, (amount for amount in amounts if amount.unit))
+        there = _nearest(stocks, (amount for amount in amounts if asked is None or amount != asked[1]))
+        if asked and there and asked[1].mib > there[1].mib * (1024 if there[1].unit is None and asked[1].unit == "g" else 1):
+            return there[0]
+    return _fewer_blocks(one)
+
+
+def _fewer_blocks(one: Sentence) -> Mention | None:
+    """Each sequence holds a block of recurrent state."""
+    for cache in one.all_of("cache"):
+        blocks = _BLOCKS.search(one.text, max(one.start, cache.start - NEAR), cache.end)
+        sequences = blocks and _SEQUENCES.search(one.text, one.start, one.words[-1].end + 2 * NEAR)
+        if blocks and sequences and _count(blocks) < _count(sequences):
+            return cache
+    return None
+
+
+def _amounts(one: Sentence) -> Iterator[_Amount]:
+    for found in _AMOUNT.finditer(one.text, max(one.start, one.words[0].start - NEAR), one.words[-1].end + NEAR):
+        figure = float(found[1].replace(",", "."))
+        yield _Amount(found.start(), found.end(), figure * (1024 if found[2] == "g" else 1), found[2])
+
+
+def _nearest(words: Iterable[Mention], amounts: Iterable[_Amount]) -> tuple[Mention, _Amount] | None:
+    given = list(amounts)
+    pairs = [(word, amount) for word in words for amount in given if _between(word, amount) <= NEAR]
+    return min(pairs, key=lambda pair: _between(*pair), default=None)
+
+
+def _between(word: Mention, amount: _Amount) -> int:
+    return max(word.start, amount.start) - min(word.end, amount.end)
+
+
+def _count(found: "re.Match[str]") -> int:
+    return int(found[1].replace(",", ""))
