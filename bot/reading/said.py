@@ -151,7 +151,9 @@ class Speech:
                 meant, relation = self._meant(moment, one)
                 if relation not in WEIGHT or meant == "prose.launch" or (meant in over if loud else meant != "prose.serving"):
                     continue
-                rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), self._at(meant, moment.start)))
+                fails = relation == "while" and any(talk[n].has("shortage", "failure") for n in loud)
+                said = replace(self._at(meant, moment.start), fails=fails)
+                rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), said))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
     def _elsewhere(self, talk: Talk) -> bool:
