@@ -15,6 +15,7 @@ SAMPLER_BYTES = (4, 8, 12)
 NOT_PYTORCH = 8 * GIB  # more than a process has beside what PyTorch counts
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
 HIGHEST_UTILIZATION = 0.95
+SLEEP_FREED_LITTLE = 0.05  # of what is still in use: where sleep works it gives back most of what the engine held
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
 IMPLAUSIBLE_GRAPHS = 16 * GIB
@@ -174,6 +175,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
                 yield _fact("little-free", fact)
             if share < HARDLY_FREE:
                 yield _fact("hardly-free", fact)
+        if fact.id == "vllm.sleep-amounts" and at["freed"] < SLEEP_FREED_LITTLE * at.get("in_use", 0):
+            yield _fact("sleep-freed-little", fact)
         estimate = at.get("graph_estimate_bytes")
         if estimate and estimate > IMPLAUSIBLE_GRAPHS:
             yield _fact("graph-estimate-implausible", fact, bytes=estimate)

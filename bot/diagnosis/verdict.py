@@ -29,6 +29,8 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
     for finding in found:
         if finding.rule.startswith(_BUFFERS) and not _failed_below(scene, finding):
             continue
+        if finding.rule in _OFTEN_ELSE and not short and scene.has("timed-out"):
+            continue  # a wait that came to its end says nothing of what was waited for
         if finding.weight == "decisive":
             return finding, "certain" if short or (finding.rule not in _OFTEN_ELSE and not _raised(scene)) else "likely"
         if finding.weight == "strong" or short or (finding.phase not in _LATE and _broken(scene)):

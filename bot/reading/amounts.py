@@ -1,7 +1,7 @@
 """Figures of a sentence held against each other: what is asked for, and what there is."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bot.reading.sentences import Sentence
@@ -18,8 +18,12 @@ _SEQUENCES = re.compile(r"(\d[\d,]*)\ (?:\w+\ )?(?:sequences|requests|seqs)\b")
 class _Amount(NamedTuple):
     start: int
     end: int
-    mib: float
+    figure: float
     unit: str | None
+
+    def mib(self, other: str | None) -> float:
+        """It has the other's unit where it has none: `needs 6 GiB, 5.2 are left`; of two without a unit nothing is known."""
+        return self.figure * {"g": 1024, "m": 1}.get(self.unit or other or "", 0)
 
 
 def falls_short(one: Sentence) -> Mention | None:
@@ -27,9 +31,9 @@ def falls_short(one: Sentence) -> Mention | None:
     demands, stocks = one.all_of(*DEMANDS), one.all_of(*STOCKS)
     if demands and stocks:
         amounts = list(_amounts(one))
-        asked = _nearest(demands, (amount for amount in amounts if amount.unit))
-        there = _nearest(stocks, (amount for amount in amounts if asked is None or amount != asked[1]))
-        if asked and there and asked[1].mib > there[1].mib * (1024 if there[1].unit is None and asked[1].unit == "g" else 1):
+        asked = _nearest(demands, amounts)
+        there = _nearest(stocks, [amount for amount in amounts if asked is None or amount != asked[1]])
+        if asked and there and asked[1].mib(there[1].unit) > there[1].mib(asked[1].unit):
             return there[0]
     return _fewer_blocks(one)
 
@@ -46,13 +50,11 @@ def _fewer_blocks(one: Sentence) -> Mention | None:
 
 def _amounts(one: Sentence) -> Iterator[_Amount]:
     for found in _AMOUNT.finditer(one.text, max(one.start, one.words[0].start - NEAR), one.words[-1].end + NEAR):
-        figure = float(found[1].replace(",", "."))
-        yield _Amount(found.start(), found.end(), figure * (1024 if found[2] == "g" else 1), found[2])
+        yield _Amount(found.start(), found.end(), float(found[1].replace(",", ".")), found[2])
 
 
-def _nearest(words: Iterable[Mention], amounts: Iterable[_Amount]) -> tuple[Mention, _Amount] | None:
-    given = list(amounts)
-    pairs = [(word, amount) for word in words for amount in given if _between(word, amount) <= NEAR]
+def _nearest(words: Sequence[Mention], amounts: Sequence[_Amount]) -> tuple[Mention, _Amount] | None:
+    pairs = [(word, amount) for word in words for amount in amounts if _between(word, amount) <= NEAR]
     return min(pairs, key=lambda pair: _between(*pair), default=None)
 
 

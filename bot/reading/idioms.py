@@ -54,8 +54,8 @@ def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
     if one.asks or one.names("prose.pressure"):
         return None
-    if one.has("cache") and (short := falls_short(one)) is not None:
-        return short
+    if one.has("cache") and (less := falls_short(one)) is not None:
+        return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     needs += [(cache, left) for cache, left in one.pairs("cache", "left", _NEARBY) if _beside(one.text, left, _NOTHING)]
     held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request

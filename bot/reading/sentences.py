@@ -143,5 +143,5 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
 
 
 def _denies(word: Mention) -> bool:
-    """Does it say no, or that there was no shortage?"""
-    return word.means == "not" or word.moment == "prose.denied"
+    """Does it say no, that it is bygone, or that there was no shortage?"""
+    return word.means in ("not", "bygone") or word.moment == "prose.denied"

@@ -30,6 +30,8 @@ def said(text: str) -> str | None:
         "loading the model works, then it runs out of GPU memory",
         "I want to serve 200 users, it OOMs with this config",
         "The graphs were captured without problems.",
+        "what if it runs out of memory while it loads the weights?",
+        "It used to die at capture.",
     ],
 )
 def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None:
@@ -69,6 +71,25 @@ def test_each_paragraph_is_read_by_itself_and_its_places_are_its_own() -> None:
     every = list(SPEECH.read(texts))
     assert [sorted({one.moment.id for one in several}) for several in every][::2] == [[], []]
     assert [texts[n][one.at :][:3] for n in (1, 3) for one in every[n] if one.moment.id == "prose.oom"] == ["OOM", "OOM"]
+
+
+def test_what_somebody_says_before_he_asks_is_said() -> None:
+    assert said("it runs out of memory while it loads the weights, what should I do?") == "load"
+
+
+def test_in_there_is_where_the_sentence_before_was() -> None:
+    assert said("0.8 got through the profile run. 0.9 runs out of memory in there.") == "profiling"
+
+
+def test_what_sets_something_else_off_says_when_it_failed() -> None:
+    assert said("The first request triggers the autotuner and it goes OOM") == "serving"
+    assert said("OOM in execute_model -> sampler -> profiler") == "serving"
+
+
+def test_more_asked_for_than_there_is_is_a_shortage_where_something_failed() -> None:
+    words = "a request makes the gather ask for 3.8 GiB with {} GiB free{}"
+    short, enough, fine = (read(words.format(*rest)) for rest in (("3.2", ", the worker dies"), ("9.2", ", the worker dies"), ("3.2", "")))
+    assert ["prose.oom" in [one.moment.id for one in every] for every in (short, enough, fine)] == [True, False, False]
 
 
 def test_a_flag_or_a_variable_is_no_word_of_a_sentence() -> None:
