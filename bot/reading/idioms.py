@@ -86,20 +86,26 @@ def _of_host(one: Sentence) -> Named | None:
 
 def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Memory became more and more, and no other moment than requests is named."""
+    if not one.has("growth", "grows"):
+        return None
     memory = one.all_of("memory", "device", "host")
     slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
+    growth = next(iter(one.all_of("growth") or slowly), None)
+    if growth is None or not memory:
+        return None
     other = [(m, relation) for m, relation in one.relations.items() if not moments[m.moment].again]
-    elsewhere = any(relation == "while" or (m.telling and relation in WEIGHT) for m, relation in other)
-    return next(iter(one.all_of("growth") or slowly), None) if memory and not elsewhere else None
+    return None if any(relation == "while" or (m.telling and relation in WEIGHT) for m, relation in other) else growth
 
 
 def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
-    first = ("prose.launch", "prose.load", "prose.workers-meet", *(moment.id for moment in moments.values() if moment.aside))
-    later = any(m.telling and relation in WEIGHT and m.moment not in first for m, relation in one.relations.items())
-    starting = one.has("fraction") or one.names(*first[:3])
+    if not one.has("free"):
+        return None
+    first = ("prose.launch", "prose.load", "prose.workers-meet")
+    going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
+    starting = one.has("fraction") or one.names(*first)
     complains = one.has(*COMPLAINTS, "need") and not one.has("host")
-    return next(iter(one.all_of("free")), None) if starting and complains and not later else None
+    return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 
 
 def _beside(text: str, word: Mention, figure: "re.Pattern[str]") -> bool:

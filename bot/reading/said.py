@@ -141,6 +141,7 @@ class Speech:
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]
+        failed = any(talk[number].has("shortage", "failure") for number in loud)
         over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
         for place, one in ((place, talk[place]) for place in naming):
@@ -151,8 +152,7 @@ class Speech:
                 meant, relation = self._meant(moment, one)
                 if relation not in WEIGHT or meant == "prose.launch" or (meant in over if loud else meant != "prose.serving"):
                     continue
-                fails = relation == "while" and any(talk[n].has("shortage", "failure") for n in loud)
-                said = replace(self._at(meant, moment.start), fails=fails)
+                said = Said(self._moments[meant], moment.start, fails=relation == "while" and failed)
                 rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), said))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
