@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 
-from bot.reading.amounts import DEMANDS, STOCKS, falls_short
+from bot.reading.amounts import DEMANDS, falls_short
 from bot.reading.idioms import SURE, TELLING, says_by_itself
 from bot.reading.plain import Plain
 from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
@@ -43,7 +43,6 @@ class Speech:
         self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
         self._named, self._asides = bits("moment", "make"), bits(*self._aside)
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
-        self._demands, self._stocks = bits(*DEMANDS), bits(*STOCKS)
         self._before, self._sure = bits("before"), bits("telling", "make")
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before)
         self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
@@ -166,9 +165,9 @@ class Speech:
         """That memory ran out, in words or, where something failed, in figures; a question whether it would says nothing."""
         every = map(talk.__getitem__, talk.holding(self._shortages))
         word = next((words[0] for one in every if (words := one.told("shortage"))), None)
-        if word is None and self._failure(talk) is not None:
-            counting = (talk[number] for number in talk.holding(self._demands) if talk.held(number) & self._stocks)
-            word = next((word for one in counting if not one.asks and (word := falls_short(one))), None)
+        if word is None:
+            failing = (talk[number] for number in talk.holding(self._failures) if talk[number].has(*DEMANDS))
+            word = next((word for one in failing if one.told("failure", "killed") and (word := falls_short(one))), None)
         return None if word is None else self._at("prose.oom", word.start, 0)
 
     def _failure(self, talk: Talk) -> Said | None:

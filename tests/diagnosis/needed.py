@@ -187,4 +187,8 @@ NEEDED = {
         "profiling",
     ),
     "inner.sampler-called-by-worker": (f"    self.model_runner._dummy_sampler_run(\n{OOM}", "warmup"),
+    "prose.sleep-freed-little": (
+        "It goes out of memory.\nSleep mode freed 1.20 GiB memory, 140.10 GiB memory is still in use.",
+        "wake_up",
+    ),
 }
