@@ -9,11 +9,13 @@ from bot.reading.words import words_of
 from bot.rulebook.load import load_rulebook
 
 BOOK = load_rulebook()
+WORDS = words_of(BOOK)
+ASKED = WORDS.among(WORDS.bits("need", "demand", "cache"))
 MOMENTS = {moment.id: moment for moment in BOOK.moments}
 
 
 def short(text: str) -> bool:
-    [talk] = talks(words_of(BOOK), MOMENTS, Plain(text).text, [0])
+    [talk] = talks(WORDS, MOMENTS, ASKED, Plain(text).text, [0])
     return falls_short(talk[0]) is not None
 
 
