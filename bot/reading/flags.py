@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -13,7 +14,7 @@ from bot.domain.known import Known
 from bot.domain.size import LARGEST
 from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
-from bot.reading.shorthand import figures_in, has_digit
+from bot.reading.shorthand import MARKS, figures_in, named_figures_in
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
@@ -91,17 +92,22 @@ class ArgumentReader:
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
-        self._automaton = ahocorasick_rs.AhoCorasick(self._anchors)
+        self._automaton = ahocorasick_rs.AhoCorasick([*self._anchors, *MARKS])
         self._advice = [words for advice in book.advice for words in advice.says]
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
         texts = [text for _, text in lines]
-        given = {place for place, anchor, start in standing(self._automaton, texts) if _ends(self._anchors[anchor], texts[place], start)}
+        given, marked = set(), set()
+        for place, anchor, start in standing(self._automaton, texts):
+            if anchor >= len(self._anchors):
+                marked.add(place)
+            elif _ends(self._anchors[anchor], texts[place], start):
+                given.add(place)
         known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
         for place, (line, text) in enumerate(lines):
             prose = line.level is None
-            figures = prose and not line.speaker.pid and has_digit(text)
+            figures = prose and not line.speaker.pid and (place in given or place in marked)
             if len(text) > LONGEST or not (place in given or figures):
                 continue
             text = text[: min((at for words in self._advice if (at := text.find(words)) >= 0), default=len(text))]
@@ -112,7 +118,7 @@ class ArgumentReader:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
                 yield from ((line, found) for found in known[text, prose])
             if figures:
-                yield from ((line, found) for found in self._said(text))
+                yield from ((line, found) for found in self._said(text, named=place in given))
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
         for given in self._given(text):
@@ -170,9 +176,9 @@ class ArgumentReader:
             yield Found(rule, value, trust)
             at = match.end()
 
-    def _said(self, text: str) -> Iterator[Found]:
-        """Figures that people give in words or without a key's marks."""
-        for name, figure, end in figures_in(text):
+    def _said(self, text: str, *, named: bool) -> Iterator[Found]:
+        """Figures that people give in words or without a key's marks. `named`: an argument's own name stands in the text."""
+        for name, figure, end in chain(figures_in(text), named_figures_in(text) if named else ()):
             rule = self._rules.get(name) or self._key(name)
             if rule is None or rule.kind not in ("int", "float") or (value := _typed(rule, figure)) is None:
                 continue

@@ -17,14 +17,14 @@ _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
-_DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d\d*")
+_DIGITS = re.compile(r"\d\d*")
 AROUND = 80
 """Letters around a figure within which its argument is named."""
 _POWERS = frozenset(2**n for n in range(11))
 
 
 class _Form(NamedTuple):
-    """How the figure of an argument is said, and what stands in every such line. An empty name: the pattern's own `name`."""
+    """How the figure of an argument is said, and the texts one of which stands in every such line."""
 
     argument: str
     marks: tuple[str, ...]
@@ -32,28 +32,39 @@ class _Form(NamedTuple):
 
 
 def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> _Form:
-    return _Form(argument, tuple(marks.split()), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
+    return _Form(argument, tuple(marks.split("|")), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
 
 
 _FORMS = (
-    _form("gpu_memory_utilization", "til gmu GMU 率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
-    _form("gpu_memory_utilization", "til gmu GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
-    _form("gpu_memory_utilization", "_util -util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
-    _form("max_model_len", "len Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
-    _form("max_model_len", "ctx CTX mml MML ontext max 上", rf"{_CONTEXT}{_IS}{_LENGTH}"),
-    _form("max_num_seqs", "seqs mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),
-    _form("max_num_batched_tokens", "batched mnbt", rf"{_BATCHED}{_IS}{_LENGTH}"),
+    _form("gpu_memory_utilization", "til|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
+    _form("gpu_memory_utilization", "til|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
+    _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
+    _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
+    _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上", rf"{_CONTEXT}{_IS}{_LENGTH}"),
+    _form("max_num_seqs", "seqs|mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),
+    _form("max_num_batched_tokens", "batched|mnbt", rf"{_BATCHED}{_IS}{_LENGTH}"),
     _form("max_num_batched_tokens", "batched", rf"{_LENGTH} {_BATCHED}"),
-    _form("tensor_parallel_size", "tp TP", r"tp(?:[ _-]size)?(?: ?[=:] ?| of |(?=[ -](?:2|4|8|16|32)\b)[ -])(?P<value>[1-9]\d?)"),
-    _form("tensor_parallel_size", "parallel", rf"tensor[ _-]parallel(?:ism)?(?:[ _-]size)?{_IS}(?P<value>[1-9]\d?)"),
-    _form("pipeline_parallel_size", "pp PP", r"pp(?:[ _-]size)? ?[=:] ?(?P<value>[1-9]\d?)"),
-    _form("data_parallel_size", "dp DP", r"dp(?:[ _-]size)? ?[=:] ?(?P<value>[1-9]\d?)"),
     _form(
-        "",
-        "_ -",  # keys with their marks are read elsewhere: those inside a connector's JSON are not the engine's
-        r"(?P<name>(?-i:[a-z]++(?:[_-][a-z]++)++))`? (?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{0,9}(?:\.\d{1,4})?)",
+        "tensor_parallel_size",
+        "tp=|tp |tp-|tp:|tp_|TP=|TP |TP-|TP:|TP_",
+        r"tp(?:[ _-]size)?(?: ?[=:] ?| of |(?=[ -](?:2|4|8|16|32)\b)[ -])(?P<value>[1-9]\d?)",
     ),
+    _form("tensor_parallel_size", "parallel", rf"tensor[ _-]parallel(?:ism)?(?:[ _-]size)?{_IS}(?P<value>[1-9]\d?)"),
+    _form("pipeline_parallel_size", "pp=|pp |pp:|PP=|PP |PP:", r"pp ?[=:] ?(?P<value>[1-9]\d?)"),
+    _form("data_parallel_size", "dp=|dp |dp:|DP=|DP |DP:", r"dp ?[=:] ?(?P<value>[1-9]\d?)"),
 )
+
+MARKS = tuple(dict.fromkeys(mark for form in _FORMS for mark in form.marks))
+_NAMED = re.compile(
+    rf"{_BEGINS}(?P<name>[a-z]++(?:[_-][a-z]++)++)`? "
+    rf"(?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{{0,9}}(?:\.\d{{1,4}})?){_ENDS}"
+)
+"""An argument's own name in a sentence; with a key's marks it is read elsewhere: in a connector's JSON it is not the engine's."""
+
+
+def named_figures_in(text: str) -> Iterator[tuple[str, str, int]]:
+    """(what may be an argument's name, its figure as text, where that ends) of each."""
+    return ((match["name"], match["value"], match.end()) for match in _NAMED.finditer(text))
 
 
 def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
@@ -62,12 +73,12 @@ def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
     for argument, marks, pattern in _FORMS if stretches else ():
         if any(mark in text for mark in marks):
             for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
-                yield argument or match["name"], _length(match) if argument == "max_model_len" else match["value"], match.end()
+                yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
 
 
 def has_digit(text: str) -> bool:
     """May it give a figure at all?"""
-    return _DIGIT.search(text) is not None
+    return _DIGITS.search(text) is not None
 
 
 def _with_digits(text: str) -> list[tuple[int, int]]:
