@@ -56,20 +56,30 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 @contextmanager
 def _stream(options: argparse.Namespace) -> Iterator[TextIO]:
     """The file of an export or import, or the standard stream."""
-    if options.verb not in ("export", "import") or options.file == "-":
-        stream = standard_input() if options.verb == "import" else sys.stdout
-        if options.verb in ("export", "import") and isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", newline="")  # as in a file, whatever the terminal speaks
-        yield stream
-        return
-    path = Path(options.file)
-    if options.verb == "import" and not path.is_file():
-        raise Unusable(f"{path}: there is no such file.")
-    if options.verb == "import":
+    path = Path(options.file) if options.verb in ("export", "import") else None
+    if path is None or options.file == "-":
+        yield _standard(options.verb)
+    elif options.verb == "export":
+        with _replaced(path) as stream:
+            yield stream
+    elif path.is_file():
         with path.open(encoding="utf-8", newline="") as stream:
             yield stream
-        return
-    part = path.with_name(f"{path.name}.part")  # an older export stays whole until this one is
+    else:
+        raise Unusable(f"{path}: there is no such file.")
+
+
+def _standard(verb: str) -> TextIO:
+    stream = standard_input() if verb == "import" else sys.stdout
+    if verb in ("export", "import") and isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", newline="")  # as in a file, whatever the terminal speaks
+    return stream
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[TextIO]:
+    """A new text file in the place of an older one, which stays whole until the new one is."""
+    part = path.with_name(f"{path.name}.part")
     try:
         with private_text(part) as stream:
             yield stream

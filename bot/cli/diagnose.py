@@ -65,26 +65,31 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
     from bot.rulebook.load import load_rulebook
     from bot.usecases.judge import judge
 
-    book = load_rulebook()
     if options.no_store and not options.into:
-        return Reply("diagnosis", judge(book, said))
+        return Reply("diagnosis", judge(load_rulebook(), said))
     now = datetime.now(UTC)
     said = [replace(c, at=now) for c in said]
-    if not options.into:
-        from bot.store.drop import drop
-        from bot.store.quick import neighbours
-
-        document = judge(book, said)
-        similar, precedents = neighbours(settings.database, Origin(), document)
-        if precedents:
-            document = judge(book, said, precedents)
-        document["similar"] = similar
-        kept = drop(settings.database, Origin(), said, document)
-        if kept is not None:
-            return Reply("diagnosis", {**document, "id": kept})
+    if not options.into and (kept := _by_the_short_way(said, settings)) is not None:
+        return kept
     import asyncio
 
     return asyncio.run(_with_store(said, options, settings))
+
+
+def _by_the_short_way(said: Sequence[Contribution], settings: Settings) -> Reply | None:
+    """None where it must be kept by the whole store."""
+    from bot.rulebook.load import load_rulebook
+    from bot.store.drop import drop
+    from bot.store.quick import neighbours
+    from bot.usecases.judge import judge
+
+    document = judge(load_rulebook(), said)
+    similar, precedents = neighbours(settings.database, Origin(), document)
+    if precedents:
+        document = judge(load_rulebook(), said, precedents)
+    document["similar"] = similar
+    kept = drop(settings.database, Origin(), said, document)
+    return None if kept is None else Reply("diagnosis", {**document, "id": kept})
 
 
 async def _with_store(said: Sequence[Contribution], options: argparse.Namespace, settings: Settings) -> Reply:

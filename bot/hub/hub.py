@@ -2,21 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from bot.domain.tensors import Checkpoint, StoredTensor
-from bot.hub.error import HubError
+from bot.hub.faults import no_answer, told
 from bot.hub.folder import INDEX, read_json, shards, tensors_in
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
 
 PATIENCE = 5
 """Seconds that a hub has to answer at all."""
@@ -40,7 +38,7 @@ class Hub:
 
     def checkpoint(self, model: str) -> Checkpoint:
         """config.json, hf_quant_config.json and every tensor's header of a model's newest commit (owner/name). Blocks; HubError."""
-        with self.told(model):
+        with told(model, self.endpoint or PUBLIC, offline=self.offline):
             _validate(model)
             hub = self if self.offline or self.answers() else replace(self, offline=True)
             path = Path(hub.fetch(model, "config.json"))
@@ -55,7 +53,7 @@ class Hub:
 
         try:
             get_session().head((self.endpoint or PUBLIC).rstrip("/"), timeout=PATIENCE)
-        except _no_answer():
+        except no_answer():
             return False
         return True
 
@@ -129,67 +127,11 @@ class Hub:
     def _kept_at(self, model: str, commit: str) -> Path | None:
         return None if self.headers is None else self.headers / f"{model.replace('/', '--')}--{commit}.json"
 
-    @contextmanager
-    def told(self, model: str) -> Iterator[None]:
-        """Turns what huggingface_hub raises into one HubError that says what to do."""
-        from huggingface_hub import errors
-
-        at = _public(self.endpoint or PUBLIC)
-        try:
-            yield
-        except errors.HFValidationError as error:
-            raise HubError(f"{model!r} is no model id: write it as owner/name, for example Qwen/Qwen3-8B") from error
-        except errors.GatedRepoError as error:
-            raise HubError(f"{model} is gated: accept its terms at {at}/{model}, then set HF_TOKEN to a token of that account") from error
-        except errors.RepositoryNotFoundError as error:
-            raise HubError(
-                f"{at} has no model {model}, or it is private: check the spelling, or set HF_TOKEN to a token that may read it"
-            ) from error
-        except errors.LocalEntryNotFoundError as error:  # huggingface_hub looked in its cache after the hub had failed
-            failed = error.__cause__
-            raise HubError(
-                _answered(at, model, failed) if isinstance(failed, errors.HfHubHTTPError) else self._not_here(model, at)
-            ) from error
-        except errors.EntryNotFoundError as error:
-            raise HubError(f"{model} has no config.json (GGUF files alone?): name the original model, or give --config FILE") from error
-        except errors.HfHubHTTPError as error:
-            raise HubError(_answered(at, model, error)) from error
-        except (errors.SafetensorsParsingError, errors.NotASafetensorsRepoError) as error:
-            raise HubError(
-                f"{model} has a safetensors file that cannot be read: give --config FILE, or report it to the model's owner"
-            ) from error
-        except _no_answer(OSError) as error:
-            raise HubError(
-                f"{at} cannot be reached for {model} ({type(error).__name__}): check the network, or give --config FILE"
-            ) from error
-
-    def _not_here(self, model: str, at: str) -> str:
-        if self.offline:
-            return f"{model} is not in the hub's cache and HF_HUB_OFFLINE is set: unset it to fetch the model, or give --config FILE"
-        return f"{model} is not in the hub's cache and {at} cannot be reached: check the network or HF_ENDPOINT, or give --config FILE"
-
-
-def _answered(at: str, model: str, error: "HfHubHTTPError") -> str:
-    return f"{at} answered {error.response.status_code} for {model}: try again later, or give --config FILE"
-
-
-def _public(endpoint: str) -> str:
-    """An endpoint as it may be shown: without the name and password that it may carry."""
-    scheme, mark, rest = endpoint.rstrip("/").rpartition("://")
-    return scheme + mark + rest.rpartition("@")[2]
-
 
 def _validate(model: str) -> None:
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # public, only not in __all__
 
     validate_repo_id(model)
-
-
-def _no_answer(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """What is raised when the hub did not answer, and `more`: its HTTP library's errors are the first base of huggingface_hub's own."""
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    return HfHubHTTPError.__bases__[0], LocalEntryNotFoundError, *more
 
 
 def _header(api: "HfApi", model: str, name: str, commit: str) -> Mapping[str, StoredTensor]:
