@@ -8,6 +8,7 @@ from aiohttp import web
 
 from bot.store.errors import StoreError, UnknownIncidentError
 from bot.usecases.reply import Unusable
+from bot.web.showing import page
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = logging.getLogger(__name__)
@@ -61,8 +62,6 @@ def _of_http(request: web.Request, known: web.HTTPException) -> Fault:
 
 
 def _answer(request: web.Request, fault: Fault) -> web.Response:
-    from bot.web.showing import page  # a page needs the door, and the door's gate raises faults
-
     if request.path.startswith("/api/"):
         return web.json_response({"schema": "oombot.error/1", "error": fault.says}, status=fault.status)
     return page(request, "fault.html", status=fault.status, fault=fault)
