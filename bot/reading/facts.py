@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
-from bot.reading.frames import MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
+from bot.reading.frames import CONTEXT, MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
 from bot.reading.shorthand import has_digit
@@ -93,8 +93,8 @@ class _Tracebacks:
         """Is the line below a speaker's frame its source? None where it has come to an end."""
         line, text = self._lines[order], self._lines[order].text
         begun = self._latest[line.speaker.key]
-        numbered = numbered_source(text)
-        if not _follows(self._lines, begun, order, 12 if numbered else 4) or not is_echo(line):
+        numbered = numbered_source(text, self.frames[-1])
+        if not _follows(self._lines, begun, order, CONTEXT if numbered else 4) or not is_echo(line):
             return None
         own = self.frames[-1].speaker.key == line.speaker.key
         if numbered is not None:

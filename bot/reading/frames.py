@@ -53,8 +53,10 @@ _NO_PYTHON = re.compile(r"$|ray::|\?\?|[^<\n]*\.(?:so|cpp|cc|cu|c|h)\b")
 _OPEN = re.compile(r'File "[^"\n]{0,500}$|\.py"?(?:, line|:\d+ in$|", l?i?n?e?)|", line \d+')
 _EXCEPTION = re.compile(r"\s{0,3}(?:[\w.]*(?:Error|Exception|Exit|Interrupt|OutOfResources)\b|ray\.exceptions|Killed\b)")
 _CARETS = re.compile(r"\s*[~^]+\s*$")
-_NUMBERED = re.compile(r"\s*(?P<arrow>❱|-{1,8}>)?\s*\d{1,6}(?:[ │|]+(?P<code>.*)|$)")
+_NUMBERED = re.compile(r"\s*(?P<arrow>❱|-{1,8}>)?\s*(?P<number>\d{1,6})(?:[ │|]+(?P<code>.*)|$)")
 MOST_JOINED = 3
+CONTEXT = 12
+"""Lines of source that are shown around the one where a frame stands, at the most."""
 
 
 def may_show_frame(text: str) -> bool:
@@ -135,7 +137,9 @@ def is_carets(text: str) -> bool:
     return bool(_CARETS.match(text))
 
 
-def numbered_source(text: str) -> tuple[bool, str] | None:
+def numbered_source(text: str, frame: Frame) -> tuple[bool, str] | None:
     """(does an arrow say that the frame stands here, the code) of a line of source with its number, as notebooks and rich show it."""
-    match = _NUMBERED.match(text) if text[:1] in " ❱-" else None
-    return None if match is None else (match["arrow"] is not None, (match["code"] or "").strip(" │"))
+    match = _NUMBERED.match(text) if text[:1] in " ❱-" or text[:1].isdigit() else None
+    if match is None or (text[:1].isdigit() and abs(int(match["number"]) - (frame.file_line or -CONTEXT)) >= CONTEXT):
+        return None
+    return match["arrow"] is not None, (match["code"] or "").strip(" │")

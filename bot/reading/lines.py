@@ -9,7 +9,7 @@ from bot.domain.evidence import LogLine
 from bot.reading.glued import pieces_of, records_of
 from bot.reading.margins import unframed
 from bot.reading.signatures import UNSIGNED, Head, head_of, signatures_of
-from bot.reading.text import clean
+from bot.reading.text import BOXED, clean, unboxed
 from bot.reading.unwrap import Shipped, unwrap
 from bot.reading.wraps import joint, wrap_of
 from bot.rulebook.book import Rulebook
@@ -36,6 +36,7 @@ def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Itera
         for part in pieces_of(shipped.text):
             cleaned = clean(part)
             text, head = peel(cleaned, shipped.group)
+            text = unboxed(text) if text.startswith(BOXED) else text
             pieces.append(_Piece(shipped, len(cleaned), text, head))
     for shipped, text, head in _inherited(_rejoined(book, pieces)):
         for record in records_of(text):

@@ -34,10 +34,10 @@ MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)"
 DASHED = re.compile(r"[\u2013\u2014](?<![\w-][\u2013\u2014])(?=[a-z][a-z-]{3,})")
 MANGLED_REST = r"[\u0080-\u00bf\u0152-\u2122]{1,3}"
 _MOJIBAKE = re.compile(rf"[\u00c2-\u00f4]{MANGLED_REST}")
-_BOXED = ("│", "┃")
+BOXED = ("│", "┃")
 _WIDE_GAP = " " * 20
 _GAP = re.compile(f"(?<=\\S){_WIDE_GAP}+(?=\\S)")
-_UNUSUAL = re.compile(f"[{''.join(map(chr, LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(_BOXED)}]")
+_UNUSUAL = re.compile(f"[{''.join(map(chr, LITERAL))}\u2013\u2014\u00c2-\u00f4{''.join(BOXED)}]")
 """Characters that are mended; a bar's blocks and Chinese are left alone."""
 
 
@@ -105,7 +105,7 @@ def clean(line: str) -> str:
     if "](http" in line:
         line = MARKDOWN_LINK.sub(r"\1", line)
     if not line.isascii() and _UNUSUAL.search(line):
-        line = DASHED.sub("--", _unboxed(_unmangled(line).translate(LITERAL)))
+        line = DASHED.sub("--", unboxed(_unmangled(line).translate(LITERAL)))
     return line if line.isprintable() else _CONTROL.sub("", line)
 
 
@@ -133,12 +133,12 @@ def _unpadded(line: str) -> str:
     return _GAP.sub(lambda gap: " " * (len(gap[0]) - least), line) if len(gaps) > 1 and max(gaps) - least <= 1 and "|" not in line else line
 
 
-def _unboxed(line: str) -> str:
+def unboxed(line: str) -> str:
     """The line without the borders that a rich traceback draws."""
     stripped = line.strip()
-    if stripped[:1] in _BOXED:
+    if stripped[:1] in BOXED:
         line = stripped[1:].removeprefix(" ")
-    return line.rstrip()[:-1].rstrip() if line.rstrip()[-1:] in _BOXED else line
+    return line.rstrip()[:-1].rstrip() if line.rstrip()[-1:] in BOXED else line
 
 
 def _unmangled(line: str) -> str:

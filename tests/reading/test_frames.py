@@ -96,7 +96,11 @@ E       {OOM}
     assert [f.line for f in read_.facts if "memory-error" in f.kinds or "allocation-failed" in f.kinds] == [12]
 
 
-def test_a_box_of_rich_is_read_and_the_exception_below_it_stands_on_its_own_line() -> None:
+PREFIXES = pytest.mark.parametrize("prefix", ["", "> ", "vllm-1  | ", "[2026-02-24T21:20:20Z] ", "2026-02-24T21:20:20.1234567Z "])
+
+
+@PREFIXES
+def test_a_box_of_rich_is_read_and_the_exception_below_it_stands_on_its_own_line(prefix: str) -> None:
     text = """╭───────────────────── Traceback (most recent call last) ──────────────────────╮
 │ /usr/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py:279 in        │
 │ load_model                                                                   │
@@ -107,9 +111,22 @@ def test_a_box_of_rich_is_read_and_the_exception_below_it_stands_on_its_own_line
 ╰──────────────────────────────────────────────────────────────────────────────╯
 OutOfMemoryError: CUDA out of memory. Tried to allocate 136.00 MiB. GPU 0 has a
 total capacity of 14.74 GiB of which 82.12 MiB is free."""
-    read_ = evidence(text)
+    read_ = evidence("\n".join(prefix + line for line in text.split("\n")))
     assert [(f.function, f.file_line, f.echo) for f in read_.frames] == [("load_model", 279, "self.model_runner.load_model()")]
     assert [f.line for f in read_.facts if f.id == "torch.oom"] == [9]
+
+
+@PREFIXES
+def test_the_line_that_a_notebook_points_at_is_the_source_of_its_frame(prefix: str) -> None:
+    text = f"File /opt/{WORKER}:183, in Worker.load_model(self)\n    182 def load_model(self):\n--> 183     self.model_runner.load_model()\n{OOM}"
+    read_ = evidence("\n".join(prefix + line for line in text.split("\n")))
+    assert [(f.function, f.echo) for f in read_.frames] == [("load_model", "self.model_runner.load_model()")]
+    assert [f.line for f in read_.facts if f.id == "torch.oom"] == [4]
+
+
+def test_a_number_that_is_none_of_the_source_s_lines_begins_no_source() -> None:
+    read_ = evidence(f"File /opt/{WORKER}:183, in Worker.load_model(self)\n20 CUDA out of memory. Tried to allocate 2.00 GiB.")
+    assert [f.line for f in read_.facts if f.id == "torch.oom"] == [2]
 
 
 @pytest.mark.parametrize(
