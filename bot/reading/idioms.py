@@ -16,13 +16,13 @@ Named = tuple[str, int, int]
 _NEARBY = 44
 _FIGURE = re.compile(r"\d")
 _NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
-_NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b)")
+_NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b|keine?\b)")
 
 
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
     """The first of these readings that the sentence allows."""
-    alone = (m for m, relation in one.relations.items() if moments[m.moment].alone and relation != "off")
-    if not one.asks and (moment := next(alone, None)) is not None:
+    alone = (m for m in one.told("moment") if moments[m.moment].alone and one.relations[m] != "off")
+    if (moment := next(alone, None)) is not None:
         return moment.moment, moment.start, SURE
     if (traced := _traced(one, moments)) is not None:
         return traced.moment, traced.start, SURE
@@ -103,7 +103,7 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
         return None
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
-    starting = one.has("fraction") or one.names(*first)
+    starting = one.has("fraction") or one.names(*first) or (one.has("device") and not one.relations and falls_short(one))
     complains = one.has(*COMPLAINTS, "need") and not one.has("host")
     return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 

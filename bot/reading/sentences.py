@@ -92,6 +92,10 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     before = list(reversed(words[:place]))
     behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
     relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
+    if relation == "before" and any(one.means == "otherwise" and one.start >= moment.end for one in words):
+        return "while"  # what must happen before, or else it fails there
+    if relation == "past" and words[place + 1 : place + 2] and words[place + 1].means == "not" and words[place + 1].start - moment.end <= 3:
+        return "while"  # `klappt das Laden nicht`
     if relation in ("at", "bare") and moment.joined:
         return "while"
     if relation in WEIGHT and not rule.lasting and any(one.means == "later" and one.start >= moment.end for one in words):

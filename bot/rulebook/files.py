@@ -328,7 +328,7 @@ Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
     "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
     "thereafter", "fine", "not", "wish", "question", "eager", "nothing",
-    "bygone", "triggers", "there", "trace", "demand", "have",
+    "bygone", "otherwise", "triggers", "there", "trace", "demand", "have",
 ]  # fmt: skip
 
 

@@ -86,6 +86,11 @@ def test_what_sets_something_else_off_says_when_it_failed() -> None:
     assert said("OOM in execute_model -> sampler -> profiler") == "serving"
 
 
+def test_what_must_come_before_or_else_says_when_it_failed() -> None:
+    assert said("the cache must be emptied before wake_up or it goes OOM") == "wake-up"
+    assert said("the cache must be emptied before wake_up, it goes OOM") is None
+
+
 def test_more_asked_for_than_there_is_is_a_shortage_where_something_failed() -> None:
     words = "a request makes the gather ask for 3.8 GiB with {} GiB free{}"
     short, enough, fine = (read(words.format(*rest)) for rest in (("3.2", ", the worker dies"), ("9.2", ", the worker dies"), ("3.2", "")))
