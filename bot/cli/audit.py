@@ -1,11 +1,9 @@
 """`oombot audit`: who erased, exported, switched or installed something."""
 
 import argparse
-import asyncio
 
 from bot.cli.terminal import put, table
 from bot.settings import Settings
-from bot.usecases.reply import Reply
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +13,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 also where nobody did anything yet."""
-    reply = asyncio.run(_listed(settings))
+    from bot.cli.desk import asked
+    from bot.usecases.audit import audit
+
+    reply = asked(settings, lambda desk: audit(desk, None, limit=200))
     rows = [[r["at"][:16], r["team"] or "", r["channel"] or "", r["by"] or "-", r["says"]] for r in reply.document["rows"]]
     put(
         reply,
@@ -23,11 +24,3 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         table([["at", "team", "channel", "by", "what"], *rows], headed=True) if rows else "Nobody has done any of that yet.",
     )
     return 0
-
-
-async def _listed(settings: Settings) -> Reply:
-    from bot.cli.desk import opened_desk
-    from bot.usecases.audit import audit
-
-    async with opened_desk(settings) as desk:
-        return await audit(desk, None, limit=200)

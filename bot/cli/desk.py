@@ -1,9 +1,10 @@
 """The desk of a command: this machine's database, the rulebook, and judging in this process."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.domain.incident import LOCAL_TEAM, Contribution
 from bot.rulebook.load import load_rulebook
@@ -12,6 +13,7 @@ from bot.usecases.desk import Desk, Viewer
 from bot.usecases.judge import judge
 
 LOCAL = Viewer(team=LOCAL_TEAM)
+T = TypeVar("T")
 
 
 async def judged_here(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -29,3 +31,13 @@ async def opened_desk(settings: Settings) -> AsyncIterator[Desk]:
         yield Desk(settings=settings, rulebook=load_rulebook, judge=judged_here, now=lambda: datetime.now(UTC), store=store)
     finally:
         await store.close()
+
+
+def asked(settings: Settings, ask: Callable[[Desk], Awaitable[T]]) -> T:
+    """What a use case answers at this desk. StoreError when the database cannot be opened."""
+
+    async def asking() -> T:
+        async with opened_desk(settings) as desk:
+            return await ask(desk)
+
+    return asyncio.run(asking())

@@ -1,7 +1,6 @@
 """`oombot explain`: the questions that come again and again."""
 
 import argparse
-import asyncio
 
 from bot.cli.terminal import bold, put, table, wrapped
 from bot.settings import Settings
@@ -18,28 +17,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when there is such a topic."""
     from bot.rulebook.load import load_rulebook
-    from bot.usecases.explain import explained, find_topic, listed
+    from bot.usecases.explain import explain, explained, find_topic, listed
 
     topics = load_rulebook().topics
     words = " ".join(options.topic)
     if not words:
         put(listed(topics), options.json, table([[t.id, t.title] for t in topics], indent=""))
         return 0
-    reply = (
-        asyncio.run(_with_figures(words, options.incident, settings))
-        if options.incident
-        else explained(topics, find_topic(topics, words), ())
-    )
+    if options.incident:
+        from bot.cli.desk import LOCAL, asked
+
+        reply = asked(settings, lambda desk: explain(desk, LOCAL, words, options.incident))
+    else:
+        reply = explained(topics, find_topic(topics, words), ())
     put(reply, options.json, _text(reply))
     return 0
-
-
-async def _with_figures(words: str, incident: str, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
-    from bot.usecases.explain import explain
-
-    async with opened_desk(settings) as desk:
-        return await explain(desk, LOCAL, words, incident)
 
 
 def _text(reply: Reply) -> str:

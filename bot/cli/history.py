@@ -1,7 +1,6 @@
 """`oombot history`: past incidents by words and fields."""
 
 import argparse
-import asyncio
 from typing import Any
 
 from bot.cli.terminal import put, shortened, table
@@ -20,24 +19,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 also when nothing is found."""
+    from bot.cli.desk import LOCAL, asked
+    from bot.usecases.recall import history
+
     if options.limit < 1:
         raise Unusable(f"--limit is {options.limit}: it takes a whole number from 1 on, for example 20. At most 50 are shown.")
     query = " ".join(_quoted(word) for word in options.query)
-    reply = asyncio.run(_found(query, options.limit, settings))
+    reply = asked(settings, lambda desk: history(desk, LOCAL, query, options.limit))
     put(reply, options.json, _text(reply))
     return 0
 
 
 def _quoted(word: str) -> str:
     return f'"{word}"' if " " in word and ":" not in word else word
-
-
-async def _found(query: str, limit: int, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
-    from bot.usecases.recall import history
-
-    async with opened_desk(settings) as desk:
-        return await history(desk, LOCAL, query, limit)
 
 
 def _text(reply: Reply) -> str:

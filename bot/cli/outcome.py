@@ -1,7 +1,6 @@
 """`oombot outcome`: how the suggested change ended."""
 
 import argparse
-import asyncio
 
 from bot.cli.terminal import put
 from bot.domain.incident import RESULTS
@@ -22,21 +21,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when it was recorded."""
-    if not options.undo and not options.result:
-        raise Unusable(f"Say how it ended: one of {', '.join(RESULTS)}; or --undo.")
-    reply = asyncio.run(_settled(options, settings))
-    put(reply, options.json, _text(reply))
-    return 0
-
-
-async def _settled(options: argparse.Namespace, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
+    from bot.cli.desk import LOCAL, asked
     from bot.usecases.settle import settle, undo
 
-    async with opened_desk(settings) as desk:
-        if options.undo:
-            return await undo(desk, LOCAL, options.incident)
-        return await settle(desk, LOCAL, options.incident, options.result, options.note)
+    if not options.undo and not options.result:
+        raise Unusable(f"Say how it ended: one of {', '.join(RESULTS)}; or --undo.")
+    name, result, note = options.incident, options.result, options.note
+    reply = asked(settings, lambda desk: undo(desk, LOCAL, name) if options.undo else settle(desk, LOCAL, name, result, note))
+    put(reply, options.json, _text(reply))
+    return 0
 
 
 def _text(reply: Reply) -> str:

@@ -1,7 +1,6 @@
 """`oombot rules`: hold the rulebook against itself, print its anchors, judge the past by today's rules."""
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,11 +42,11 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         put(reply, options.json, "\n".join(reply.document["anchors"]))
         return 0
     if options.verb == "replay":
-        reply = asyncio.run(_replayed(settings))
+        reply = _replayed(settings)
         put(reply, options.json, _differences(reply.document))
         return 0
     if options.verb == "case":
-        reply = asyncio.run(_cased(options, settings))
+        reply = _cased(options, settings)
         put(reply, options.json, str(reply.document["says"]))
         return 0
     from bot.usecases.check_rules import check_installed
@@ -57,20 +56,18 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     return 0 if reply.document["ok"] else 1
 
 
-async def _cased(options: argparse.Namespace, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
+def _cased(options: argparse.Namespace, settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, asked
     from bot.usecases.replay import case
 
-    async with opened_desk(settings) as desk:
-        return await case(desk, LOCAL, options.incident, options.folder, options.phase)
+    return asked(settings, lambda desk: case(desk, LOCAL, options.incident, options.folder, options.phase))
 
 
-async def _replayed(settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
+def _replayed(settings: Settings) -> Reply:
+    from bot.cli.desk import LOCAL, asked
     from bot.usecases.replay import replay
 
-    async with opened_desk(settings) as desk:
-        reply = await replay(desk, LOCAL, _shown if sys.stderr.isatty() else None)
+    reply = asked(settings, lambda desk: replay(desk, LOCAL, _shown if sys.stderr.isatty() else None))
     if sys.stderr.isatty():
         print(file=sys.stderr)
     return reply

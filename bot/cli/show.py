@@ -1,7 +1,6 @@
 """`oombot show`: one incident, whole."""
 
 import argparse
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,17 +21,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when there is such an incident."""
-    reply = asyncio.run(_shown(options.incident, settings))
-    put(reply, options.json, "" if options.json else _text(reply, options.evidence))
-    return 0
-
-
-async def _shown(incident: str, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
+    from bot.cli.desk import LOCAL, asked
     from bot.usecases.recall import show
 
-    async with opened_desk(settings) as desk:
-        return await show(desk, LOCAL, incident)
+    reply = asked(settings, lambda desk: show(desk, LOCAL, options.incident))
+    put(reply, options.json, "" if options.json else _text(reply, options.evidence))
+    return 0
 
 
 def _text(reply: Reply, evidence: bool) -> str:

@@ -16,18 +16,12 @@ def measured_here(settings: Settings, question: Mapping[str, Any]) -> "Measured 
     scheme, _, file = settings.database.partition("?")[0].partition(":///")
     if not question.get("model") or (scheme.startswith("sqlite") and not Path(file).is_file()):
         return None
-    import asyncio
-
-    from bot.cli.desk import LOCAL, opened_desk
+    from bot.cli.desk import LOCAL, asked
     from bot.store.errors import StoreError
     from bot.usecases.size_ask import measured_of
 
-    async def looked_up() -> "Measured | None":
-        async with opened_desk(settings) as desk:
-            return await measured_of(desk, question, LOCAL)
-
     try:
-        return asyncio.run(looked_up())
+        return asked(settings, lambda desk: measured_of(desk, question, LOCAL))
     except StoreError as error:
         print(f"oombot: what was measured here is left out: {error}", file=sys.stderr)
         return None

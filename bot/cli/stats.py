@@ -1,7 +1,6 @@
 """`oombot stats`: which phases cost most, which changes work."""
 
 import argparse
-import asyncio
 from typing import Any
 
 from bot.cli.terminal import bold, put, table
@@ -18,17 +17,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 always."""
-    reply = asyncio.run(_counted(options.since, settings))
-    put(reply, options.json, _text(reply))
-    return 0
-
-
-async def _counted(since: str | None, settings: Settings) -> Reply:
-    from bot.cli.desk import LOCAL, opened_desk
+    from bot.cli.desk import LOCAL, asked
     from bot.usecases.stats import stats
 
-    async with opened_desk(settings) as desk:
-        return await stats(desk, LOCAL, since)
+    reply = asked(settings, lambda desk: stats(desk, LOCAL, options.since))
+    put(reply, options.json, _text(reply))
+    return 0
 
 
 def _text(reply: Reply) -> str:
