@@ -53,7 +53,7 @@ _NO_PYTHON = re.compile(r"$|ray::|\?\?|[^<\n]*\.(?:so|cpp|cc|cu|c|h)\b")
 _OPEN = re.compile(r'File "[^"\n]{0,500}$|\.py"?(?:, line|:\d+ in$|", l?i?n?e?)|", line \d+')
 _EXCEPTION = re.compile(r"\s{0,3}(?:[\w.]*(?:Error|Exception|Exit|Interrupt|OutOfResources)\b|ray\.exceptions|Killed\b)")
 _CARETS = re.compile(r"\s*[~^]+\s*$")
-_NUMBERED = re.compile(r"\s*(?P<arrow>❱|-{1,8}>)?\s*(?P<number>\d{1,6})(?:[ │|]+(?P<code>.*)|$)")
+_NUMBERED = re.compile(r"\s*(?P<arrow>❱|-{1,8}>)?\s*(?P<number>\d{1,6})(?:[ │|]+(?P<code>.*)|$)|\s*\(\.\.\.\)$")
 MOST_JOINED = 3
 CONTEXT = 12
 """Lines of source that are shown around the one where a frame stands, at the most."""
@@ -139,7 +139,7 @@ def is_carets(text: str) -> bool:
 
 def numbered_source(text: str, frame: Frame) -> tuple[bool, str] | None:
     """(does an arrow say that the frame stands here, the code) of a line of source with its number, as notebooks and rich show it."""
-    match = _NUMBERED.match(text) if text[:1] in " ❱-" or text[:1].isdigit() else None
+    match = _NUMBERED.match(text) if text[:1] in " ❱-(" or text[:1].isdigit() else None
     if match is None or (text[:1].isdigit() and abs(int(match["number"]) - (frame.file_line or -CONTEXT)) >= CONTEXT):
         return None
     return match["arrow"] is not None, (match["code"] or "").strip(" │")

@@ -118,10 +118,10 @@ total capacity of 14.74 GiB of which 82.12 MiB is free."""
 
 @PREFIXES
 def test_the_line_that_a_notebook_points_at_is_the_source_of_its_frame(prefix: str) -> None:
-    text = f"File /opt/{WORKER}:183, in Worker.load_model(self)\n    182 def load_model(self):\n--> 183     self.model_runner.load_model()\n{OOM}"
+    text = f"File /opt/{WORKER}:183, in Worker.load_model(self)\n    176 def load_model(\n   (...)\n    182 ) -> None:\n--> 183     self.model_runner.load_model()\n{OOM}"
     read_ = evidence("\n".join(prefix + line for line in text.split("\n")))
     assert [(f.function, f.echo) for f in read_.frames] == [("load_model", "self.model_runner.load_model()")]
-    assert [f.line for f in read_.facts if f.id == "torch.oom"] == [4]
+    assert [f.line for f in read_.facts if f.id == "torch.oom"] == [6]
 
 
 def test_a_number_that_is_none_of_the_source_s_lines_begins_no_source() -> None:
