@@ -12,11 +12,10 @@ from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, m
 from bot.reading.frames import CONTEXT, MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
-from bot.reading.shorthand import has_digit
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
-from bot.rulebook.patterns import groups
+from bot.rulebook.patterns import groups, quick
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
@@ -227,7 +226,8 @@ class _Reader:
 
     def _figured(self, order: int, rule: FactRule) -> bool:
         """Does a figure stand there, or where the line may go on?"""
-        return any(has_digit(line.text) for line in self._lines[order : order + 1 + max(rule.spans, 1)])
+        figure = quick(f"(?i){rule.figure}")
+        return any(figure.search(line.text) for line in self._lines[order : order + 1 + max(rule.spans, 1)])
 
     def _captured(self, rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
         if not rule.pattern:

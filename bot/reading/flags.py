@@ -49,9 +49,10 @@ _BYTES = re.compile(
 )
 """Bytes as people write them: 20G, 20 GiB, 20 * 1024**3, 20 << 30, int(20e9)."""
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
+_CURES = ("fix", "solution", "workaround", "resolution", "suggestion")
 _PROPOSED = re.compile(
     r"(?i)(?:\b(?:reduc|lower|decreas|rais|increas|try|us[ei])\w*\b[^.(\n]{0,60})\(e\.g\.[^)\n]{0,400}\)"
-    r"|\b(?:fix|solution|workaround|resolution|suggestion)\b\W{0,3}:.*"
+    rf"|\b(?:{'|'.join(_CURES)})\b\W{{0,3}}:.*"
 )
 """What somebody gives as an example, or as the cure: no setting of the start that failed."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
@@ -111,7 +112,7 @@ class ArgumentReader:
             if len(text) > LONGEST or not (place in given or figures):
                 continue
             text = text[: min((at for words in self._advice if (at := text.find(words)) >= 0), default=len(text))]
-            if prose and ("(e.g." in text or ":" in text):
+            if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in _CURES))):
                 text = _PROPOSED.sub("", text)
             if place in given:
                 if (text, prose) not in known:

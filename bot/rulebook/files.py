@@ -51,7 +51,7 @@ class FactRule(Shape, frozen=True):
 
     `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
     `spans` lets the message run over following unsigned lines (hard wraps). `sources`: public threads that show it, for who mends the rule.
-    `figure`: it says nothing without one, so that it is not tried on lines that have no digit.
+    `figure`: how a figure looks without which it says nothing; on lines that hold none it is not tried.
     """
 
     id: str
@@ -59,7 +59,7 @@ class FactRule(Shape, frozen=True):
     kinds: list[str]
     anchor: Texts
     pattern: str = ""
-    figure: bool = False
+    figure: str = ""
     fields: dict[str, str] = {}
     vllm: str = ""
     engine: str = ""
