@@ -4,7 +4,9 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
-from itertools import cycle, islice
+from itertools import cycle
+
+from tests.bench import talking
 
 SIZE = 200_000
 STATS = (
@@ -95,16 +97,23 @@ def _prose() -> Iterator[str]:
 
 _KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "throughput": _throughput, "eight ranks' start with tracebacks": _start, "Loki's JSON lines": _loki, "Datadog's CSV": _datadog,
-    "an access log": _access, "another program's log": _service, "prose": _prose,
+    "an access log": _access, "another program's log": _service, "prose": _prose, "a thread with quoted lines": talking.thread,
+    "a chat's export": talking.chat, "a document": talking.document, "Chinese": talking.chinese, "Python": talking.code,
+    "YAML": talking.manifest, "JSON, one a line": talking.records,
 }  # fmt: skip
-KINDS = (*_KINDS, "Loki's array")
+KINDS = (*_KINDS, "Loki's array", "one line of a chat")
 
 
-def paste(kind: str) -> str:
+def paste(kind: str, size: int = SIZE) -> str:
     """So many characters of a kind, whole records only."""
     if kind == "Loki's array":
-        return "[" + ",".join(paste("Loki's JSON lines").splitlines()) + "]"
-    lines = list(islice(_KINDS[kind](), SIZE // 60))
-    while sum(map(len, lines)) + len(lines) > SIZE:
-        lines.pop()
+        return "[" + ",".join(paste("Loki's JSON lines", size).splitlines()) + "]"
+    if kind == "one line of a chat":
+        return paste("a chat's export", size).replace("\n", " ")
+    lines: list[str] = []
+    for line in _KINDS[kind]():
+        size -= len(line) + 1
+        if size < 0:
+            break
+        lines.append(line)
     return "\n".join(lines) + "\n"
