@@ -17,9 +17,9 @@ _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
-_DIGITS = re.compile(r"\d\d*")
-AROUND = 80
+AROUND = 60
 """Letters around a figure within which its argument is named."""
+_DIGITS = re.compile(rf"\d(?:\D{{0,{2 * AROUND}}}\d)*")
 _POWERS = frozenset(2**n for n in range(11))
 
 
@@ -69,27 +69,11 @@ def named_figures_in(text: str) -> Iterator[tuple[str, str, int]]:
 
 def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
     """(argument, its figure as text, where that ends) of each."""
-    stretches = _with_digits(text)
+    stretches = [(max(found.start() - AROUND, 0), found.end() + AROUND) for found in _DIGITS.finditer(text)]
     for argument, marks, pattern in _FORMS if stretches else ():
         if any(mark in text for mark in marks):
             for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
                 yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
-
-
-def has_digit(text: str) -> bool:
-    """May it give a figure at all?"""
-    return _DIGITS.search(text) is not None
-
-
-def _with_digits(text: str) -> list[tuple[int, int]]:
-    """The stretches of a text that figures stand in, each with all that may be said of it."""
-    found: list[tuple[int, int]] = []
-    for digit in _DIGITS.finditer(text):
-        begin, end = max(digit.start() - AROUND, 0), digit.end() + AROUND
-        if found and begin <= found[-1][1]:
-            begin = found.pop()[0]
-        found.append((begin, end))
-    return found
 
 
 def _length(match: "re.Match[str]") -> str:
