@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-ContributionKind = Literal["paste", "file", "answer", "outcome", "note"]
+ContributionKind = Literal["paste", "file", "answer", "outcome"]
 Result = Literal["fixed", "moved", "same", "wrong", "other"]
 RESULTS: tuple[Result, ...] = get_args(Result)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 T = TypeVar("T")
-Origin = Literal["log", "config", "answer", "measured", "default", "assumed"]
+Origin = Literal["log", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
