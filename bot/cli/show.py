@@ -37,7 +37,8 @@ def _text(reply: Reply, evidence: bool) -> str:
     if document["trials"]:
         parts.append("\n" + bold("Trials"))
         parts += [
-            f"  {t['number']}. {in_few_words(t['change'])}: {t['outcome'] or 'no outcome yet'}" + (f" ({t['note']})" if t["note"] else "")
+            f"  {t['number']}. {in_few_words(t['change']) or 'no change was suggested'}: {t['outcome'] or 'no outcome yet'}"
+            + (f" ({t['note']})" if t["note"] else "")
             for t in document["trials"]
         ]
         parts.append(f"  Record how it ended: oombot outcome {document['id']} fixed|moved|same|wrong|other")

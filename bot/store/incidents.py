@@ -203,7 +203,8 @@ def in_thread(connection: Connection, team: str, channel: str, thread: str) -> I
 def _newest(connection: Connection, key: int) -> dict[str, Any]:
     query = select(diagnoses.c.document).where(diagnoses.c.incident == key).order_by(diagnoses.c.number.desc()).limit(1)
     document = connection.execute(query).scalar()
-    return unpack_document(document) if document else {}
+    told = unpack_document(document) if document else {}
+    return {**told, "recommendation": told["recommendation"] or None} if "recommendation" in told else told  # older rows have {} for none
 
 
 def _said(connection: Connection, key: int) -> Sequence[RowMapping]:

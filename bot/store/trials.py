@@ -15,8 +15,8 @@ from bot.store.tables import outcomes, trials
 
 
 def of(connection: Connection, key: int) -> list[Trial]:
-    """The trials of an incident, oldest first, without those that were taken back."""
-    return [_trial(row) for row in _standing(connection, key)]
+    """The trials of an incident, oldest first, without those that were taken back, and without what has neither a change nor a result."""
+    return [trial for row in _standing(connection, key) if (trial := _trial(row)).change or trial.result]
 
 
 def open_next(connection: Connection, incident: Mapping[str, Any], document: Mapping[str, Any], now: int) -> None:
@@ -45,7 +45,7 @@ def record(connection: Connection, incident: Mapping[str, Any], result: Result, 
 
 
 def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, now: int) -> Trial | None:
-    """The newest result taken back, and with it the trials that it opened. None when there is no result."""
+    """The newest result taken back, and with it the trials that it opened, and its own where that has no change. None without a result."""
     key = incident["key"]
     rows = _standing(connection, key)
     last = next((row for row in reversed(rows) if row["result"] is not None), None)
@@ -55,9 +55,11 @@ def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, no
     _note(connection, incident, number, {"result": "undo", "note": None, "by": plain(by), "at": now})
     empty = {"result": None, "note": None, "by": None, "at": None}
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**empty))
-    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number > number).values(withdrawn=now))
+    taken = _trial({**last, **empty})
+    opened = trials.c.number > number if taken.change else trials.c.number >= number
+    connection.execute(update(trials).where(trials.c.incident == key, opened).values(withdrawn=now))
     rollups.adjust_tried(connection, [last], [])  # those that are withdrawn have no result: else theirs would be the newest
-    return next(_trial(row) for row in _standing(connection, key) if row["number"] == number)
+    return taken
 
 
 def standing(connection: Connection, key: int, judged: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from bot.usecases.wording import incidents
 
 
 async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
-    """Erase an incident's evidence; what it was stays."""
+    """Erase an incident's evidence; what it was stays. The audit trail has it once, however often it is asked for."""
     incident = await find(desk, viewer, incident_id)
+    if incident.erased and not any(one.text for one in incident.contributions):
+        return notice(f"The evidence of {incident.id} was erased before; there was nothing left to erase.")
     await kept(desk).forget(viewer.team, incident.id, viewer.user or account())
     says = f"The evidence of {incident.id} is erased: its texts, its words in the search and the lines quoted from it."
     return notice(f"{says} Its phase, model, GPU and outcome stay.")

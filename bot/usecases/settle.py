@@ -11,6 +11,8 @@ from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import deed, in_words
 
+OF_A_CHANGE: tuple[Result, ...] = ("fixed", "moved", "same")
+"""Outcomes that say what a change did; the others are about the diagnosis, and need none."""
 LONGEST_NOTE = 3_000
 """Characters; as many as a form in Slack takes."""
 CHECKLIST = (
@@ -38,6 +40,8 @@ async def settle(
     incident = await find(desk, viewer, incident_id)
     if _was_said(incident, message) and (done := next((trial for trial in reversed(incident.trials) if trial.result), None)):
         return _reply(incident, done, result, _sentence(incident, done, result))
+    if result in OF_A_CHANGE and not _change(incident):
+        raise Unusable(_without_change(incident, result))
     said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result, message)
     document = await _next_document(desk, incident, said) if result == "same" else None
     trial = await kept(desk).record_outcome(
@@ -51,7 +55,8 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
     """Take the newest outcome back, and the change that was offered because of it. `message` as in `settle`."""
     incident = await find(desk, viewer, incident_id)
     if _was_said(incident, message):
-        return _reply(incident, incident.trials[-1], None, f"Taken back: {deed(incident.trials[-1].change)} has no outcome again.")
+        before = incident.trials[-1] if incident.trials else Trial(1, {})
+        return _reply(incident, before, None, _taken_back(incident, before))
     taken = next((trial for trial in reversed(incident.trials) if trial.result), None)
     if taken is None:
         raise Unusable(f"{incident.id} has no outcome that could be taken back.")
@@ -59,12 +64,29 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
     document = None
     if taken.result == "same":
         document = await _judged(desk, incident, said)
-        if change_key(document.get("recommendation")) != change_key(taken.change):
+        if taken.change and change_key(document.get("recommendation")) != change_key(taken.change):
             document = {**document, "recommendation": dict(taken.change), "alternatives": _others(document, taken.change)}
     trial = await kept(desk).undo_outcome(viewer.team, incident.id, viewer.user, contributions=(said,), document=document)
     after = await find(desk, viewer, incident.id)
-    says = f"Taken back: {deed(taken.change)} has no outcome again."
-    return _reply(after, trial or taken, None, says)
+    return _reply(after, trial or taken, None, _taken_back(incident, taken))
+
+
+def _change(incident: Incident) -> Mapping[str, Any] | None:
+    """The change that an outcome would be of; None where none was ever suggested."""
+    return incident.trials[-1].change if incident.trials else None
+
+
+def _without_change(incident: Incident, result: str) -> str:
+    mended = " What mended it without one is worth a note (other)." if result == "fixed" else ""
+    return (
+        f"{incident.id} has suggested no change, so none can have had the outcome {result!r}. Add a longer log or a new one to it, "
+        f"or say that the diagnosis was wrong.{mended}"
+    )
+
+
+def _taken_back(incident: Incident, trial: Trial) -> str:
+    what = deed(trial.change) if trial.change else incident.id
+    return f"Taken back: {what} has no outcome again."
 
 
 async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> Mapping[str, Any]:

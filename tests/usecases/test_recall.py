@@ -94,6 +94,16 @@ async def test_forgetting_leaves_the_incident_without_its_words(tmp_path: Path) 
         assert (await history(desk, LOCAL, "phase:graph_capture")).document["rows"][0]["erased"]
 
 
+async def test_what_is_forgotten_twice_was_erased_once(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste("zebrafish")], document())
+        await forget(desk, LOCAL, "1")
+        assert (await forget(desk, LOCAL, "1")).document["says"] == (
+            "The evidence of D-0001 was erased before; there was nothing left to erase."
+        )
+        assert [row["deed"] for row in await store.audit(LOCAL)] == ["erased"]
+
+
 async def test_an_erased_incident_says_what_stays_and_gives_no_reason_that_is_gone(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         maybe = document(also_possible=[{"phase": "serving", "because": "requests may have run"}])

@@ -7,6 +7,7 @@ import pytest
 
 from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
+from bot.usecases.recall import show
 from bot.usecases.reply import Unusable
 from bot.usecases.settle import settle, undo
 from tests.store.material import LOWER_SEQS, document, paste
@@ -146,12 +147,47 @@ async def test_an_outcome_without_a_recommendation_is_kept(tmp_path: Path) -> No
         assert "none that quoted a line" in found["says"]
 
 
-async def test_where_nothing_is_recommended_the_same_error_recommends_nothing(tmp_path: Path) -> None:
-    empty = document(phase="unknown", verdict="open", recommendation=None, alternatives=[], proof=[])
-    async with desk_in(tmp_path, lambda *_: empty) as (desk, store):
-        await store.append(Origin(), [paste()], empty)
-        for _ in range(2):
-            assert (await settle(desk, LOCAL, "1", "same")).document["diagnosis"]["recommendation"] is None
+UNDECIDED = document(phase="unknown", verdict="open", recommendation=None, alternatives=[], proof=[])
+
+
+@pytest.mark.parametrize("result", ["fixed", "moved", "same"])
+async def test_a_change_that_was_never_suggested_has_no_outcome(tmp_path: Path, result: str) -> None:
+    async with desk_in(tmp_path, lambda *_: UNDECIDED) as (desk, store):
+        await store.append(Origin(), [paste()], UNDECIDED)
+        with pytest.raises(Unusable, match=f"D-0001 has suggested no change, so none can have had the outcome '{result}'"):
+            await settle(desk, LOCAL, "1", result)
+        kept = await store.load("local", "1")
+        assert kept
+        assert (kept.trials, [one.kind for one in kept.contributions]) == ((), ["paste"])
+
+
+async def test_a_diagnosis_without_a_change_can_be_called_wrong_and_that_taken_back(tmp_path: Path) -> None:
+    async with desk_in(tmp_path, lambda *_: UNDECIDED) as (desk, store):
+        await store.append(Origin(), [paste()], UNDECIDED)
+        await settle(desk, LOCAL, "1", "wrong")
+        assert (await undo(desk, LOCAL, "1")).document["says"] == "Taken back: D-0001 has no outcome again."
+        kept = await store.load("local", "1")
+        assert kept
+        assert kept.trials == ()
+        with pytest.raises(Unusable, match="no outcome that could be taken back"):
+            await undo(desk, LOCAL, "1")
+
+
+async def test_an_older_outcome_without_a_change_is_taken_back_and_the_incident_shown(tmp_path: Path) -> None:
+    async with desk_in(tmp_path, lambda *_: {**UNDECIDED, "recommendation": LOWER_SEQS}) as (desk, store):
+        await store.append(Origin(), [paste()], {**UNDECIDED, "recommendation": {}})
+        await store.record_outcome("local", "1", "same", None)
+        found = (await undo(desk, LOCAL, "1")).document
+        assert found["diagnosis"]["recommendation"] == LOWER_SEQS, "what is judged today stands: there is nothing to bring back"
+        shown = (await show(desk, LOCAL, "1")).document
+        assert [(trial["change"]["id"], trial["outcome"]) for trial in shown["trials"]] == [("lower-max-num-seqs", None)]
+
+
+async def test_an_older_document_with_an_empty_change_recommends_nothing(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], {**UNDECIDED, "recommendation": {}})
+        shown = (await show(desk, LOCAL, "1")).document
+        assert shown["diagnosis"]["recommendation"] is None
 
 
 async def test_an_erased_incident_can_still_be_settled(tmp_path: Path) -> None:
