@@ -64,7 +64,7 @@ async def _at_work(settings: Settings) -> None:
 
     from bot.store.store import open_store
     from bot.usecases.judging import Judges, warm
-    from bot.usecases.size_question import load_sizing
+    from bot.usecases.sizing.question import load_sizing
     from bot.web.metrics import Meters
 
     warm()  # now, since a broken rulebook stops the start with its whole report, and nobody waits for the event loop yet

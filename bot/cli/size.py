@@ -8,7 +8,7 @@ from typing import Any
 from bot.cli.spoken import Spoken
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size_arguments import ARGUMENTS, Argument, value_of
+from bot.usecases.sizing.arguments import ARGUMENTS, Argument, value_of
 
 _EXAMPLES = """examples:
   oombot size llama-3.3-70b on 4xH100 128k fp8 kv
@@ -73,9 +73,9 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _answer(options: argparse.Namespace, settings: Settings) -> Reply:
     from bot.cli.size_measured import measured_here
-    from bot.usecases.size import size
-    from bot.usecases.size_ask import on_hub, with_cards, with_model
-    from bot.usecases.size_question import load_sizing
+    from bot.usecases.sizing.ask import on_hub, with_cards, with_model
+    from bot.usecases.sizing.question import load_sizing
+    from bot.usecases.sizing.size import size
 
     rules = load_sizing()
     question, corrections = _question(options)
@@ -95,8 +95,8 @@ def _question(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         return {}, []
     if len(options.model) == 1 and " " not in options.model[0].strip():
         return {"model": options.model[0]}, []
-    from bot.usecases.size_question import load_sizing
-    from bot.usecases.size_words import read_words
+    from bot.usecases.sizing.question import load_sizing
+    from bot.usecases.sizing.words import read_words
 
     question, corrections = read_words(load_sizing(), " ".join(options.model))
     return question, list(corrections)
@@ -114,7 +114,7 @@ def _local_draft(question: Mapping[str, Any]) -> dict[str, Any]:
     """The config.json of what drafts tokens, where that is a folder of this machine."""
     from bot.hub.error import HubError
     from bot.hub.folder import read_folder
-    from bot.usecases.size_draft import told_of_draft
+    from bot.usecases.sizing.draft import told_of_draft
 
     told = told_of_draft(question)
     path = Path(str(told.get("model") or ""))

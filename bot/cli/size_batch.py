@@ -12,13 +12,13 @@ from bot.settings import Settings
 from bot.usecases.reply import Unusable
 
 if TYPE_CHECKING:
-    from bot.usecases.size_ask import Find
+    from bot.usecases.sizing.ask import Find
 
 
 def answer_lines(name: str, settings: Settings) -> int:
     """An answer for each line of the file `name`, or of standard input for `-`; a line that names a model gets its config.json."""
-    from bot.usecases.size import size_batch
-    from bot.usecases.size_question import load_sizing
+    from bot.usecases.sizing.question import load_sizing
+    from bot.usecases.sizing.size import size_batch
 
     with _lines(name) as lines:
         for answer in size_batch(load_sizing(), lines, partial(_named, cache(lambda: _finder(settings)))):
@@ -28,13 +28,13 @@ def answer_lines(name: str, settings: Settings) -> int:
 
 def _finder(settings: Settings) -> "Find":
     """The hub, asked once for each model however many lines name it."""
-    from bot.usecases.size_ask import on_hub
+    from bot.usecases.sizing.ask import on_hub
 
     return cache(on_hub(settings))
 
 
 def _named(finder: "Callable[[], Find]", question: Mapping[str, Any]) -> Mapping[str, Any]:
-    from bot.usecases.size_ask import with_cards, with_model
+    from bot.usecases.sizing.ask import with_cards, with_model
 
     return with_model(with_cards(question), finder())
 

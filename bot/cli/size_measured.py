@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.usecases.size_estimates import Measured
+    from bot.usecases.sizing.estimates import Measured
 
 
 def measured_here(settings: Settings, question: Mapping[str, Any]) -> "Measured | None":
@@ -18,7 +18,7 @@ def measured_here(settings: Settings, question: Mapping[str, Any]) -> "Measured 
         return None
     from bot.cli.desk import LOCAL, asked
     from bot.store.errors import StoreError
-    from bot.usecases.size_ask import measured_of
+    from bot.usecases.sizing.ask import measured_of
 
     try:
         return asked(settings, lambda desk: measured_of(desk, question, LOCAL))

@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from bot.usecases.size_arguments import BY_NAME
+from bot.usecases.sizing.arguments import BY_NAME
 
 
 class Spoken(argparse.ArgumentParser):

@@ -10,7 +10,7 @@ from bot.usecases.forget import forget
 from bot.usecases.recall import history, show
 from bot.usecases.reply import Reply
 from bot.usecases.settle import settle, undo
-from bot.usecases.size_ask import size_arguments, size_words
+from bot.usecases.sizing.ask import size_arguments, size_words
 from bot.usecases.stats import stats
 
 Ask = Callable[..., Awaitable[Reply]]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from bot.domain.tensors import TensorGrid
 from bot.rulebook.models import Example
 from bot.rulebook.weights import WeightExample
-from bot.usecases.size import answer
-from bot.usecases.size_question import SizingRules
-from bot.usecases.weigh import weigh
+from bot.usecases.sizing.question import SizingRules
+from bot.usecases.sizing.size import answer
+from bot.usecases.sizing.weigh import weigh
 
 NEAR = 2e-3
 """Part of the weights by which a count may differ: small buffers that no table names."""

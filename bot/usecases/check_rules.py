@@ -17,7 +17,7 @@ from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
 from bot.usecases.doctor import Check, checkup
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size_question import SizingRules, load_sizing
+from bot.usecases.sizing.question import SizingRules, load_sizing
 
 
 def check_rules(book: Rulebook, sizing: SizingRules | None = None, names: Sequence[str] = ()) -> Reply:

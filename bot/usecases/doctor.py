@@ -65,7 +65,7 @@ def unusable_store(error: StoreError) -> Check:
 
 def check_hub(settings: Settings) -> Check:
     """Can models be sized by their hub id? Not being able to is no fault: names of the rulebook and config files work without."""
-    from bot.usecases.size_ask import hub_of
+    from bot.usecases.sizing.ask import hub_of
 
     hub = hub_of(settings)
     if hub.offline:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.domain.foreign import foreign_json
 from bot.usecases.reply import Unusable
-from bot.usecases.size_arguments import BY_NAME, value_of
+from bot.usecases.sizing.arguments import BY_NAME, value_of
 from bot.web.access import viewer_of
 from bot.web.door import door_of
 from bot.web.forms import read_form

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.settings import Settings
-from bot.usecases.size_ask import size_arguments, size_words
+from bot.usecases.sizing.ask import size_arguments, size_words
 from tests.browser.chromium import BINARY, Tab, chromium
 from tests.web.conftest import Shelf, serve, shelf
 

@@ -220,7 +220,7 @@ def test_a_batch_answers_every_line_and_goes_on_after_a_refusal(capsys: pytest.C
 def test_building_the_parser_loads_nothing_heavy() -> None:
     code = (
         "import sys, argparse, bot.cli.size; bot.cli.size.add_options(argparse.ArgumentParser());"
-        "sys.exit(any(name in sys.modules for name in ('PIL', 'huggingface_hub', 'msgspec', 'sqlalchemy', 'bot.usecases.size')))"
+        "sys.exit(any(name in sys.modules for name in ('PIL', 'huggingface_hub', 'msgspec', 'sqlalchemy', 'bot.usecases.sizing.size')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

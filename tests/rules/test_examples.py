@@ -5,7 +5,7 @@ import pytest
 from bot.rulebook.load import load_rulebook
 from bot.usecases.check_examples import Case, cases, faults
 from bot.usecases.check_families import FamilyCase, family_cases, family_faults
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.question import load_sizing
 
 BOOK, SIZING = load_rulebook(), load_sizing()
 

@@ -16,7 +16,7 @@ from bot.rulebook.load import RulebookError, load_rulebook
 from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
 from bot.usecases.check_rules import check_rules
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.question import load_sizing
 
 BROKEN = """
 [[release]]

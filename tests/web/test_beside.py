@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.usecases.size_ask import size_arguments
+from bot.usecases.sizing.ask import size_arguments
 from bot.web.beside import pairs, question_for
 from bot.web.sizing import EXAMPLE
 from tests.web import documents

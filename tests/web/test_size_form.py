@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.usecases.size_ask import size_arguments, size_words
+from bot.usecases.sizing.ask import size_arguments, size_words
 from tests.web.conftest import Browser, Serve, Shelf
 
 

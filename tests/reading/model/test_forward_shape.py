@@ -6,7 +6,7 @@ from bot.domain.overheads import ForwardShape
 from bot.reading.model.config import read_shape
 from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.model_names import load_model_names
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.question import load_sizing
 
 
 def shape_of(name: str, **more: Any) -> ForwardShape:

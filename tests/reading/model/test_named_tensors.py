@@ -8,7 +8,7 @@ import pytest
 from bot.domain.tensors import StoredTensor, TensorGrid
 from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
-from bot.usecases.weigh import weigh
+from bot.usecases.sizing.weigh import weigh
 
 RULES = Path(__file__).parents[3] / "rules" / "models"
 FANCY: dict[str, Any] = {"architectures": ["FancyForCausalLM"], "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2}
@@ -61,5 +61,5 @@ def test_ends_stand_on_their_stages_and_towers_on_all() -> None:
 
 def test_the_answer_says_that_names_decided() -> None:
     found = weigh(FANCY, RULES, TensorGrid(), engine_version="0.33.0", tensors=LAYERS)
-    assert found.basis == "from safetensors headers, placed by name"
+    assert found.assumptions[0].startswith("weights from safetensors headers, placed by name, ")
     assert "no file in rules/models says how this architecture is made" in found.assumptions[1]

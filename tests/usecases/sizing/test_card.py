@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.size import size
-from bot.usecases.size_question import Refused, SizingRules, load_sizing, read_question
+from bot.usecases.sizing.question import Refused, SizingRules, load_sizing, read_question
+from bot.usecases.sizing.size import size
 
 
 @pytest.fixture(scope="module")

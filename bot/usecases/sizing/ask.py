@@ -12,13 +12,13 @@ from bot.settings import NO_TOKEN, Settings, data_folder
 from bot.store.errors import StoreError
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size import size
-from bot.usecases.size_draft import WITHOUT_MODEL, told_of_draft
-from bot.usecases.size_estimates import Measured
-from bot.usecases.size_measured import measured_terms
-from bot.usecases.size_question import load_sizing
-from bot.usecases.size_values import Refused
-from bot.usecases.size_words import read_words
+from bot.usecases.sizing.draft import WITHOUT_MODEL, told_of_draft
+from bot.usecases.sizing.estimates import Measured
+from bot.usecases.sizing.measured import measured_terms
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import size
+from bot.usecases.sizing.values import Refused
+from bot.usecases.sizing.words import read_words
 
 if TYPE_CHECKING:
     from bot.hub.hub import Hub

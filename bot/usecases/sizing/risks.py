@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from bot.domain.budget import RankBudget
 from bot.domain.size import gib
 from bot.rulebook.architectures import load_architectures
-from bot.usecases.size_question import Asked
-from bot.usecases.size_terms import Other, Term
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.terms import Other, Term
 
 
 def risks(asked: Asked, rank: RankBudget, other: Other) -> Iterator[str]:

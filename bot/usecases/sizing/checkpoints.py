@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.rulebook.gpus import Gpus
 from bot.rulebook.model_names import NamedModel, load_model_names
-from bot.usecases.size_values import quantization_method
+from bot.usecases.sizing.values import quantization_method
 
 LEAST_COMPUTE = (7, 5)
 """CUDA capability from which the engine has kernels for FP8 and 4-bit weights."""

@@ -6,9 +6,9 @@ import pytest
 
 from bot.rulebook.load import RulebookError
 from bot.rulebook.model_names import load_model_names
-from bot.usecases.size_arguments import ARGUMENTS, argument_of, value_of
-from bot.usecases.size_question import load_sizing
-from bot.usecases.size_words import read_words
+from bot.usecases.sizing.arguments import ARGUMENTS, argument_of, value_of
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.words import read_words
 
 LLAMA = "meta-llama/Llama-3.3-70B-Instruct"
 

@@ -13,18 +13,18 @@ from bot.domain.foreign import foreign_json
 from bot.reading.model.config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.size_command import command, model_shown
-from bot.usecases.size_compare import compare, several
-from bot.usecases.size_draft import told_of_draft
-from bot.usecases.size_estimates import Measured
-from bot.usecases.size_question import Asked, Refused, SizingRules, per_rank, read_question
-from bot.usecases.size_refusals import refuse
-from bot.usecases.size_risks import risks
-from bot.usecases.size_search import room, ways
-from bot.usecases.size_terms import SAYS, Term, other_terms, with_loading
-from bot.usecases.size_units import is_decimal
-from bot.usecases.size_verdict import Answer, headline, pool_range, verdict
-from bot.usecases.size_weights import weights_of
+from bot.usecases.sizing.command import command, model_shown
+from bot.usecases.sizing.compare import compare, several
+from bot.usecases.sizing.draft import told_of_draft
+from bot.usecases.sizing.estimates import Measured
+from bot.usecases.sizing.question import Asked, Refused, SizingRules, per_rank, read_question
+from bot.usecases.sizing.refusals import refuse
+from bot.usecases.sizing.risks import risks
+from bot.usecases.sizing.search import room, ways
+from bot.usecases.sizing.terms import SAYS, Term, other_terms, with_loading
+from bot.usecases.sizing.units import is_decimal
+from bot.usecases.sizing.verdict import Answer, headline, pool_range, verdict
+from bot.usecases.sizing.weights import weights_of
 
 SCHEMA = "oombot.sizing/1"
 Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]

@@ -10,11 +10,11 @@ from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.model.quantization_config import UnknownQuantization
 from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
-from bot.usecases.size_adapters import Change, adapters, offloaded
-from bot.usecases.size_draft import Draft
-from bot.usecases.size_question import Asked
-from bot.usecases.size_values import Refused, flag, held_bytes, per_rank
-from bot.usecases.weigh import weigh, weigh_draft
+from bot.usecases.sizing.adapters import Change, adapters, offloaded
+from bot.usecases.sizing.draft import Draft
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.values import Refused, flag, held_bytes, per_rank
+from bot.usecases.sizing.weigh import weigh, weigh_draft
 
 UNKNOWN = "weights are not known: "
 """How the assumption begins that says why there are no weights."""

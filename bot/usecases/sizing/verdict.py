@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.domain.budget import KvPlan, RankBudget
-from bot.usecases.size_question import Asked
-from bot.usecases.size_terms import Other
-from bot.usecases.size_units import amounts
-from bot.usecases.size_weights import UNKNOWN
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.terms import Other
+from bot.usecases.sizing.units import amounts
+from bot.usecases.sizing.weights import UNKNOWN
 
 Say = Callable[[int], str]
 

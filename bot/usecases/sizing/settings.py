@@ -10,8 +10,8 @@ from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import GatedDelta, ModelShape
 from bot.rulebook.planning import Planning
-from bot.usecases.size_draft import Draft
-from bot.usecases.size_values import Refused, counted, flag, named, positive
+from bot.usecases.sizing.draft import Draft
+from bot.usecases.sizing.values import Refused, counted, flag, named, positive
 
 AUTO_LENGTH = (-1, "-1", "auto")
 """Values of max_model_len that ask for the longest context that fits."""

@@ -8,9 +8,9 @@ from bot.budget.overhead import estimated_terms, together
 from bot.domain.overheads import Estimate, ForwardShape, OverheadFigures, Run, Runner
 from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
-from bot.usecases.size_question import Asked
-from bot.usecases.size_settings import ELEMENTS
-from bot.usecases.size_values import quantization_method
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.settings import ELEMENTS
+from bot.usecases.sizing.values import quantization_method
 
 Measured = Callable[[Asked], Sequence[Estimate]]
 """Terms measured on stored starts of the same model, card and version: `basis` begins `measured D-0187`; low and high as they were seen."""

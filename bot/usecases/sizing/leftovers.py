@@ -3,8 +3,8 @@
 import difflib
 import re
 
-from bot.usecases.size_arguments import BY_NAME
-from bot.usecases.size_reader import Reader
+from bot.usecases.sizing.arguments import BY_NAME
+from bot.usecases.sizing.reader import Reader
 
 _FILLERS = frozenset([
     "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",

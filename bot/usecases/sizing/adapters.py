@@ -7,9 +7,9 @@ from bot.domain.size import GIB, gib
 from bot.domain.tensors import TensorGrid, Unplaceable
 from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights
-from bot.usecases.size_question import Asked
-from bot.usecases.size_values import Refused, amount, counted, flag
-from bot.usecases.weigh import weigh_adapters
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.values import Refused, amount, counted, flag
+from bot.usecases.sizing.weigh import weigh_adapters
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks that the engine takes. Source: vllm/config/lora.py MaxLoRARanks."""

@@ -14,11 +14,11 @@ from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
-from bot.usecases.size_arguments import ARGUMENTS
-from bot.usecases.size_card import refuse_old_card, settle_dtype
-from bot.usecases.size_draft import Draft, read_draft
-from bot.usecases.size_settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
-from bot.usecases.size_values import Refused, flag, integer, per_rank, positive, share, shown, table, text
+from bot.usecases.sizing.arguments import ARGUMENTS
+from bot.usecases.sizing.card import refuse_old_card, settle_dtype
+from bot.usecases.sizing.draft import Draft, read_draft
+from bot.usecases.sizing.settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
+from bot.usecases.sizing.values import Refused, flag, integer, per_rank, positive, share, shown, table, text
 
 __all__ = ["Asked", "Refused", "SizingRules", "flag", "integer", "load_sizing", "per_rank", "read_question"]
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.overheads import Estimate
-from bot.usecases.size_estimates import Measured, estimates, span
-from bot.usecases.size_question import Asked
-from bot.usecases.size_values import held_bytes
-from bot.usecases.size_weights import Held
+from bot.usecases.sizing.estimates import Measured, estimates, span
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.values import held_bytes
+from bot.usecases.sizing.weights import Held
 
 SAYS: Mapping[str, str] = {
     "activations": "working memory of one batch",

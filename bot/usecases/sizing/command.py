@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from bot.usecases.size_draft import told_of_draft
-from bot.usecases.size_question import Asked
+from bot.usecases.sizing.draft import told_of_draft
+from bot.usecases.sizing.question import Asked
 
 SAID = (
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size", "enable_expert_parallel",

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from bot.rulebook.gpus import GpuSpec
 from bot.rulebook.model_names import load_model_names
-from bot.usecases.size_arguments import BY_NAME, Argument, argument_of, value_of
-from bot.usecases.size_leftovers import ALONE, QUANTIZATIONS, leftovers
-from bot.usecases.size_question import SizingRules
-from bot.usecases.size_reader import Reader
+from bot.usecases.sizing.arguments import BY_NAME, Argument, argument_of, value_of
+from bot.usecases.sizing.leftovers import ALONE, QUANTIZATIONS, leftovers
+from bot.usecases.sizing.question import SizingRules
+from bot.usecases.sizing.reader import Reader
 
 _KV_WORD = r"kv(?:[ -]?cache)?"
 _KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"

@@ -13,10 +13,10 @@ from bot.settings import Settings
 from bot.store.errors import StoreError
 from bot.store.store import open_store
 from bot.usecases.desk import Desk, Viewer
-from bot.usecases.size import size
-from bot.usecases.size_ask import size_words
-from bot.usecases.size_measured import measured_terms
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.ask import size_words
+from bot.usecases.sizing.measured import measured_terms
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import size
 
 ROW: dict[str, Any] = {
     "id": "D-0187", "engine_version": "0.26.0", "rank": 0, "label": "Worker_TP0", "gpu": "H100-80GB", "tp": 1, "batched_tokens": 8192,

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from bot.rulebook.model_names import load_model_names
-from bot.usecases.size import answer
-from bot.usecases.size_command import command
-from bot.usecases.size_question import load_sizing
-from bot.usecases.size_values import Refused
-from bot.usecases.size_verdict import Answer
+from bot.usecases.sizing.command import command
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import answer
+from bot.usecases.sizing.values import Refused
+from bot.usecases.sizing.verdict import Answer
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "vocab_size": 128256,

@@ -5,8 +5,8 @@ from typing import Any
 
 from bot.domain.shape import GatedDelta, Heads
 from bot.domain.size import gib
-from bot.usecases.size_estimates import figures_of
-from bot.usecases.size_question import Asked, Refused
+from bot.usecases.sizing.estimates import figures_of
+from bot.usecases.sizing.question import Asked, Refused
 
 Document = Mapping[str, Any]
 One = Callable[[Mapping[str, Any]], tuple[Asked, Document]]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.size import answer, size_batch
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import answer, size_batch
 
 MODELS: list[dict[str, Any]] = [
     json.loads(line) for line in Path(__file__).with_name("published_sizes.jsonl").read_text(encoding="utf-8").splitlines()

@@ -7,8 +7,8 @@ from typing import Any
 from bot.budget.search import first, largest
 from bot.domain.size import gib
 from bot.rulebook.gpus import Gpus
-from bot.usecases.size_checkpoints import Checkpoint, checkpoints
-from bot.usecases.size_values import quantization_method
+from bot.usecases.sizing.checkpoints import Checkpoint, checkpoints
+from bot.usecases.sizing.values import quantization_method
 
 Document = Mapping[str, Any]
 Ask = Callable[[Mapping[str, Any]], Document | None]

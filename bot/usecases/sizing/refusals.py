@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from bot.budget.kv import ceil_div
 from bot.domain.shape import ConvolutionWindow, Heads, Latent, Mamba1, Mamba2, ModelShape
-from bot.usecases.size_question import Asked
-from bot.usecases.size_values import Refused, flag
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.values import Refused, flag
 
 
 def refuse(asked: Asked) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.usecases.size_settings import Engine
-from bot.usecases.size_values import Refused, quantization_method
+from bot.usecases.sizing.settings import Engine
+from bot.usecases.sizing.values import Refused, quantization_method
 
 ALGORITHMS = {"NVFP4": "modelopt_fp4", "W4A16": "modelopt_fp4", "MIXED": "modelopt_mixed", "MXFP8": "modelopt_mxfp8"}
 AMPERE = (8, 0)

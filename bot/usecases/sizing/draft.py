@@ -8,7 +8,7 @@ from bot.domain.foreign import foreign_json
 from bot.domain.shape import Cache, ModelShape
 from bot.reading.model.config import Missing, UnknownArchitecture, UnknownDraft, read_own_draft, read_shape
 from bot.rulebook.models import Models
-from bot.usecases.size_values import Refused, counted, shown
+from bot.usecases.sizing.values import Refused, counted, shown
 
 OLDER = {
     "speculative_model": "model",

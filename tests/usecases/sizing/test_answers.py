@@ -12,8 +12,8 @@ from bot.domain.size import GIB
 from bot.domain.tensors import StoredTensor
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
-from bot.usecases.size import size, size_batch
-from bot.usecases.size_question import load_sizing, read_question
+from bot.usecases.sizing.question import load_sizing, read_question
+from bot.usecases.sizing.size import size, size_batch
 
 
 def question(model: str, **more: Any) -> dict[str, Any]:

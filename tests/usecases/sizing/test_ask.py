@@ -13,9 +13,9 @@ from bot.rulebook.model_names import load_model_names
 from bot.settings import Settings
 from bot.usecases.desk import Desk
 from bot.usecases.reply import Unusable
-from bot.usecases.size import size
-from bot.usecases.size_ask import size_arguments, size_words, with_cards, with_model
-from bot.usecases.size_question import load_sizing
+from bot.usecases.sizing.ask import size_arguments, size_words, with_cards, with_model
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import size
 
 
 async def unused(*_: object) -> Mapping[str, Any]:
