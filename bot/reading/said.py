@@ -44,7 +44,8 @@ class Speech:
         self._named, self._asides = bits("moment", "make"), bits(*self._aside)
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
         self._before, self._sure = bits("before"), bits("telling", "make")
-        self._asked = self._words.among(self._complaints | self._named | self._telling | self._before)
+        self._there_too = bits("there")
+        self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._there_too)
         self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
 
     def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
@@ -67,17 +68,22 @@ class Speech:
         return [said for said in found if said is not None]
 
     def _best(self, talk: Talk) -> Said | None:
-        """What one sentence says better than those before it; those that cannot are not read."""
-        best: Said | None = None
-        for number in talk.holding(self._named | self._telling):
-            if self._most(talk.held(number)) > (0 if best is None else best.weight):
-                said = self._of(talk[number]) or self._there(talk, number)
-                best = said if said is not None and (best is None or said.weight > best.weight) else best
+        """What one sentence says best, the first of several: what may say most is read first, and what cannot say more never."""
+        best, place = None, 0
+        bounds = ((-self._most(talk.held(number)), number) for number in talk.holding(self._named | self._telling))
+        for most, number in sorted(bounds):
+            if most == 0 or (best is not None and -most < best.weight):
+                break
+            if best is not None and -most == best.weight and number > place:
+                continue
+            said = self._of(talk[number]) or self._there(talk, number)
+            if said is not None and (best is None or (said.weight, -number) > (best.weight, -place)):
+                best, place = said, number
         return best
 
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
-        by_itself = SURE if held & self._telling else 0
+        by_itself = SURE if held & self._telling or (held & self._there_too and held & self._complaints) else 0
         if not (held & self._named and held & self._complaints):
             return by_itself
         instead = bool(held & self._before)

@@ -33,8 +33,11 @@ class Talk:
         if number not in self._read:
             start, end, _ = self._parts[number]
             words = self._between(start, end)[:LONGEST]
-            words = _with_cache(Sentence(start, self._text, words, {}, _meant(words)))
-            self._read[number] = Sentence(start, self._text, words, spoken_of(words, self._text, self._moments), _meant(words))
+            means = frozenset([one.means for one in words])
+            if {"make", "cache"} <= means:
+                words = _with_cache(Sentence(start, self._text, words, {}, means))
+                means = frozenset([one.means for one in words])
+            self._read[number] = Sentence(start, self._text, words, spoken_of(words, self._text, self._moments), means)
         return self._read[number]
 
     def _between(self, start: int, end: int) -> list[Mention]:
@@ -84,10 +87,6 @@ def _parts(asked: Some, text: str) -> Iterator[_Part]:
         held |= holds[word]
     if held:
         yield _Part(start, end, held)
-
-
-def _meant(words: Sequence[Mention]) -> frozenset[str]:
-    return frozenset([one.means for one in words])
 
 
 def _with_cache(one: Sentence) -> list[Mention]:

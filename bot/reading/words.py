@@ -42,13 +42,6 @@ class _Word(NamedTuple):
         """What it is: its meaning, and of a moment which, and whether it is telling."""
         return (self.means, self.moment, *(("telling",) if self.telling else ()))
 
-    def ends(self, text: str, start: int, end: int) -> int:
-        """Where the word ends whose beginning stands between the two places, behind no other letter; 0 where it does not stand there."""
-        if "…" in self.said or "*" in self.said:
-            match = _pattern(self.said).match(text, start)
-            return 0 if match is None else match.end()
-        return 0 if text[end : end + 1] in _LETTERS and self.said[-1] in _LETTERS else end
-
 
 class Some(NamedTuple):
     """Some words' beginnings, and of each what word may begin so (`Words.bits`)."""
@@ -70,7 +63,11 @@ class Words:
             for telling, several in ((True, moment.telling), (False, moment.says)):
                 for said in map(written, several):
                     begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling, said.split()[0] in joins))
-        self._words = [(begin[0] in _LETTERS, words) for begin, words in begins.items()]
+        self._words = [
+            (begin[0] in _LETTERS, [(word, "…" not in word.said and "*" not in word.said, word.said[-1] in _LETTERS) for word in words])
+            for begin, words in begins.items()
+        ]
+        """By the number of a beginning: whether it begins with a letter; its words, whether each is all of it and ends with a letter."""
         self._begins = list(begins)
         self._automaton = ahocorasick_rs.AhoCorasick(self._begins)
         self._bits: dict[str, int] = {}
@@ -105,13 +102,17 @@ class Words:
         return sorted(taken)
 
     def _standing(self, text: str, first: int, last: int) -> Iterator[Mention]:
-        for place, start, begun in self._automaton.find_matches_as_indexes(text[first:last], overlapping=True):
+        for place, start, end in self._automaton.find_matches_as_indexes(text[first:last], overlapping=True):
             letter, words = self._words[place]
-            start += first
+            start, end = first + start, first + end
             if letter and text[start - 1 : start] in _LETTERS:
                 continue
-            for word in words:
-                if end := word.ends(text, start, first + begun):
+            goes_on = text[end : end + 1] in _LETTERS
+            for word, whole, ends in words:
+                if not whole:
+                    if (match := _pattern(word.said).match(text, start)) is not None:
+                        yield Mention(start, match.end(), word.means, word.moment, word.telling, word.joined)
+                elif not (goes_on and ends):
                     yield Mention(start, end, word.means, word.moment, word.telling, word.joined)
 
 
