@@ -137,6 +137,8 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
             return None
         if one.means in ("while", "at", "after") and any(_denies(w) and 0 <= one.start - w.end <= DENIES for w in preceding):
             return "off"
+        if one.means == "at" and rule.again and _is_told_of_a_moment(one, moment, preceding[place + 1 : place + 2]):
+            return "off"
         if one.means in ("while", "at", "after", "before"):
             return one.means
         if one.means in ("not", "bygone", "fine"):
@@ -144,6 +146,11 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
         if one.means == "triggers":  # what sets something else off says what was going on
             return "off" if any(w.means == "moment" for w in preceding[place:]) else None
     return None
+
+
+def _is_told_of_a_moment(joining: Mention, moment: Mention, before: Sequence[Mention]) -> bool:
+    """`The warm-up with 1024 requests`: they are the warm-up's own."""
+    return any(one.means == "moment" and one.moment != moment.moment and joining.start - one.end <= 1 for one in before)
 
 
 def _denies(word: Mention) -> bool:
