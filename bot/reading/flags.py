@@ -94,7 +94,8 @@ class ArgumentReader:
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
         self._automaton = ahocorasick_rs.AhoCorasick([*self._anchors, *MARKS])
-        self._advice = [words for advice in book.advice for words in advice.says]
+        self._advice = [words for advice in book.advice if not advice.signed for words in advice.says]
+        self._signed_advice = [words for advice in book.advice if advice.signed for words in advice.says] + self._advice
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
@@ -111,7 +112,11 @@ class ArgumentReader:
             figures = prose and not line.speaker.pid and (place in given or place in marked)
             if len(text) > LONGEST or not (place in given or figures):
                 continue
-            text = text[: min((at for words in self._advice if (at := text.find(words)) >= 0), default=len(text))]
+            text = text[
+                : min(
+                    (at for words in (self._advice if prose else self._signed_advice) if (at := text.find(words)) >= 0), default=len(text)
+                )
+            ]
             if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in _CURES))):
                 text = _PROPOSED.sub("", text)
             if place in given:

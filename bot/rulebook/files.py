@@ -229,9 +229,10 @@ class Launch(Shape, frozen=True):
 
 
 class Advice(Shape, frozen=True):
-    """Words of an engine's advice: nothing that follows them on the line was set."""
+    """Words of an engine's advice: nothing that follows them on the line was set. `signed`: only on lines that an engine signed."""
 
     says: list[str]
+    signed: bool = False
 
 
 class TermRow(Shape, frozen=True):
