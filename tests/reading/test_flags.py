@@ -222,3 +222,22 @@ def test_what_somebody_proposes_was_not_set() -> None:
         "It runs out of memory at `--gpu-memory-utilization 0.90`. Reducing it (e.g., `--gpu-memory-utilization 0.85`) lets it start."
     ) == {"gpu_memory_utilization": 0.9}
     assert arguments("OOM at gpu_memory_utilization=0.7. Fix: **`--gpu-memory-utilization 0.30`**") == {"gpu_memory_utilization": 0.7}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO 12-20 20:25:49 model_runner.py:1413] Capturing cudagraphs for decoding. This may lead to unexpected consequences if the model is not "
+        "static. To run the model in eager mode, set 'enforce_eager=True' or use '--enforce-eager' in the CLI.",
+        "4. disable CUDA graph by --disable-cuda-graph. (Not recommended. Huge performance loss)",
+        "WARNING 12-20 20:25:49 custom_all_reduce.py:80] Custom allreduce is disabled because your platform lacks GPU P2P capability. To silence "
+        "this warning, specify disable_custom_all_reduce=True explicitly.",
+        "INFO 12-20 20:25:49 config.py:1] Chunked prefill is on. To disable use --no-enable-chunked-prefill",
+    ],
+)
+def test_a_switch_that_an_engine_names_was_not_thrown(line: str) -> None:
+    assert evidence(line).deployment.arguments == {}
+
+
+def test_a_person_who_says_please_still_says_what_is_set() -> None:
+    assert arguments("please help: --gpu-memory-utilization 0.9 goes OOM") == {"gpu_memory_utilization": 0.9}
