@@ -9,7 +9,7 @@ from bot.domain.known import Known
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule, RemedyRule
 
-NEEDS_A_VALUE = ("lower", "raise")
+NEEDS_A_VALUE = ("lower", "raise", "set")
 
 
 def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -> str | None:

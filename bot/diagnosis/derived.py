@@ -32,6 +32,8 @@ FOREIGN_PATHS = (
     "nanovllm/",
     "fastdeploy/",
 )
+_OLD_ALLOCATOR = "max_split_size_mb"
+"""What torch's sentence advises in releases whose allocator has no segments that can grow."""
 _NOBODY = Speaker(key="")
 
 
@@ -77,8 +79,11 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
     if tried and unallocated is not None:
         covers = unallocated >= tried and unallocated > 256 * MIB
         yield _fact("fragmentation-covers" if covers else "fragmentation-excluded", error)
-        if covers and unallocated > GIB and (evidence.deployment.number("tensor_parallel_size") or evidence.grid.tp or 1) == 1:
+        if covers and unallocated > GIB and unallocated - (private or 0) >= tried:  # what graphs' pools have spare is for graphs alone
             yield _fact("fragmentation-decides", error)
+    allocator = str(evidence.deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", ""))
+    if _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
+        yield _fact("other-allocator", error)
     yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:

@@ -1,6 +1,7 @@
 """One change for the phase that failed, the ones next in line, and the changes that the evidence speaks against."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
@@ -8,13 +9,15 @@ from packaging.version import InvalidVersion, Version
 
 from bot.diagnosis.command import command
 from bot.diagnosis.scene import Scene, holds
-from bot.diagnosis.values import COMPUTED
+from bot.diagnosis.values import COMPUTED, missing
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import AvoidRule, RemedyRule
 
 MOST_ALTERNATIVES = 3
+POINTLESS = 16
+"""A context this many times shorter than the one that is asked for is of no use to who asked."""
 MUST_REACH = frozenset({"fp8-cache", "raise-utilization"})
 """Values that are None where the change cannot help; then it is not offered."""
 
@@ -24,13 +27,40 @@ def remedies(
 ) -> list[Remedy]:
     """The changes that may help in this phase, best first; those already refuted in this incident are left out."""
     tried = {t.get("id") for t in refuted}
-    found: dict[tuple[str, str], Remedy] = {}
+    found: dict[tuple[str, str], tuple[Remedy, Set[str]]] = {}
     for rule in book.remedies:
         if _offered(rule, scene, phase) and rule.id not in tried and (rule.flag or rule.id, rule.direction) not in found:
             remedy = _remedy(book, rule, scene, budget)
             if remedy is not None:
-                found[rule.flag or rule.id, rule.direction] = remedy
-    return list(found.values())[: MOST_ALTERNATIVES + 1]
+                found[rule.flag or rule.id, rule.direction] = remedy, frozenset(rule.same_step)
+    steps = [remedy for remedy, beside in found.values() if not beside & {other.id for other, _ in found.values()}]
+    offered = _pointless_last(steps[: MOST_ALTERNATIVES + 1], scene)
+    return [_enough_or_said(remedy, offered, scene) for remedy in offered]
+
+
+def _pointless_last(offered: Sequence[Remedy], scene: Scene) -> list[Remedy]:
+    """A context so short that the deployment is of no use stands last, and says so."""
+    asked = scene.evidence.deployment.number("max_model_len")
+    useful: list[Remedy] = []
+    useless: list[Remedy] = []
+    for one in offered:
+        if one.flag == "--max-model-len" and one.value and one.value.isdigit() and asked and int(one.value) * POINTLESS < asked:
+            told = f"{one.because} That is {int(one.value):,} of {int(asked):,} tokens: it passes the check and serves little, so it stands last."
+            useless.append(replace(one, because=told))
+        else:
+            useful.append(one)
+    return useful + useless if useful else list(offered)
+
+
+def _enough_or_said(remedy: Remedy, offered: Sequence[Remedy], scene: Scene) -> Remedy:
+    """A change that frees less than was missing says so, and what comes with it."""
+    lacked = missing(scene)
+    if remedy.frees_bytes is None or remedy.frees_bytes >= lacked:
+        return remedy
+    other = next((one for one in offered if one is not remedy), None)
+    beside = "more than it" if other is None else f"{other.direction} {other.flag}" if other.flag else other.id.replace("-", " ")
+    short = f"It frees {gib(remedy.frees_bytes)} of the {gib(lacked)} that were missing: that is not enough, and {beside} comes with it."
+    return replace(remedy, because=f"{remedy.because} {short}")
 
 
 def _engine(scene: Scene) -> str:

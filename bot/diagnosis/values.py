@@ -69,19 +69,30 @@ def _total(scene: Scene, budget: ReportedBudget | None) -> float | None:
     return (scene.error.figures.get("total_bytes") if scene.error is not None else None) or _figure(budget, "total_bytes")
 
 
-def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, total: float | None) -> tuple[str, int | None]:
-    """A fraction of the card lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least where the pool has so
-    much, in steps of 0.01; by 0.05 where nothing says how large the card is.
-    """
+def missing(scene: Scene) -> int:
+    """The bytes that the failed allocation lacked, as printed; 0 where that is not said."""
     figures = scene.error.figures if scene.error is not None else {}
-    tried, free = figures.get("tried_bytes"), figures.get("free_bytes") or 0
-    short = max(0, tried - free) + 256 * MIB if tried else 0
-    step = max(0.02, math.ceil(short / total * 100) / 100) if total else 0.05
+    return max(0, (figures.get("tried_bytes") or 0) - (figures.get("free_bytes") or 0))
+
+
+def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, of: float | None) -> tuple[str, int | None]:
+    """A fraction of `of` bytes lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least, in whole steps of
+    0.01 down; by 0.05 where nothing says of how many bytes. Something of a small pool must stay, but what was lacking is freed if the pool has it.
+    """
+    lacked = missing(scene)
+    step = max(0.02, _hundredths((lacked + 256 * MIB) / of) if lacked else 0) if of else 0.05
     pool = _figure(budget, "kv_cache_bytes")
-    if total and pool and pool > 0:
-        step = max(0.01, min(step, math.floor(pool / total * 100 - 0.5) / 100))  # something of a small pool must stay
-    value = max(0.05, round(now - step, 2))
-    return f"{value:.2f}", round((now - value) * total) if total else None
+    if of and pool and pool > 0:
+        enough = _hundredths(lacked / of)
+        most = max(0.01, math.floor(pool / of * 100 - 0.5) / 100)
+        step = min(step, max(most, enough if enough * of < pool else 0))
+    value = max(0.05, math.floor((now - step) * 100 + 1e-6) / 100)
+    return f"{value:.2f}", math.floor((now - value) * of) if of else None
+
+
+def _hundredths(share: float) -> float:
+    """A share in whole hundredths, rounded up."""
+    return math.ceil(share * 100) / 100
 
 
 def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -250,9 +261,10 @@ def fewer_prefill_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The pool that was given in bytes or reported, less a gibibyte."""
+    """The pool that was given in bytes or reported, less what the allocation lacked, in whole gibibytes and at least one of them."""
     kv = scene.evidence.deployment.number("kv_cache_memory_bytes") or _figure(budget, "kv_cache_bytes")
-    return (str(int(kv) - GIB), GIB) if kv and kv > 2 * GIB else (None, None)
+    less = max(1, math.ceil(missing(scene) / GIB)) * GIB
+    return (str(int(kv) - less), less) if kv and kv > less + GIB else (None, None)
 
 
 def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -262,8 +274,9 @@ def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def fewer_capture_sizes(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """A handful of sizes."""
-    return "1 2 4 8 16", None
+    """A handful of sizes, none above half of the requests at once: up to those the engine captures by itself."""
+    seqs = int(scene.evidence.deployment.number("max_num_seqs") or 32)
+    return " ".join(str(size) for size in (1, 2, 4, 8, 16) if size <= max(1, seqs // 2)), None
 
 
 _BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
@@ -278,13 +291,14 @@ def _fraction(scene: Scene) -> float | None:
 
 
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction lowered: SGLang's by what the allocation lacked, one of what is free, which nobody printed, by 0.05. A
-    step below what the engine takes by itself where nothing says which.
+    """Another engine's fraction lowered: SGLang's, of what was free before the weights, by what the allocation lacked; one of what is
+    free later, which nobody printed, by 0.05. A step below what the engine takes by itself where nothing says which.
     """
     now = _fraction(scene)
     if now is None:
         return _BELOW_DEFAULT.get(scene.evidence.engine), None
-    value, frees = _lowered(now, scene, budget, _total(scene, budget) if scene.evidence.engine == "sglang" else None)
+    of = _figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
+    value, frees = _lowered(now, scene, budget, of)
     return value.rstrip("0"), frees
 
 

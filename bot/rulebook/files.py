@@ -137,7 +137,8 @@ class RuledOut(Shape, frozen=True):
 class RemedyRule(Shape, frozen=True):
     """One change and when it is the right one. Texts may name evidence: {free}, {utilization}.
 
-    `offered` rows are read in the file's order; the first whose conditions hold comes first.
+    `offered` rows are read in the file's order; the first whose conditions hold comes first. `same_step`: ids of changes that are this
+    one in other words; beside one of them it is not offered.
     """
 
     id: str
@@ -153,6 +154,7 @@ class RemedyRule(Shape, frozen=True):
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []
+    same_step: list[str] = []
     keep_fixed: list[str] = msgspec.field(default_factory=lambda: ["model revision", "engine image", "GPU topology", "workload"])
 
 
