@@ -6,11 +6,15 @@ from functools import lru_cache
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from bot.budget.activations import CHUNKED_FROM
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence, Fact
 from bot.rulebook.book import Rulebook
 from bot.rulebook.load import rules_folder
 from bot.rulebook.planning import Planning, load_planning
+
+V1, LAST_V0 = Version("0.8"), "0.7.3"
+"""From which release on V1 is the engine by default, and the last one before."""
 
 
 def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Mapping[str, Setting]:
@@ -47,13 +51,21 @@ def _beginning(spec: str) -> Version:
 
 
 def _batch(evidence: Evidence, facts: Sequence[Fact], version: Version | None) -> Mapping[str, Setting]:
+    """Requests and tokens of a step. The engine of before V1 keeps, in any release, what the last one had that knew no other."""
     total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
     gpu = evidence.deployment.gpu
-    if gpu is None and total is None:
-        return {}
     planning = _planning()
-    batch = planning.batch(str(version or planning.newest), gpu.value if gpu is not None else "", total)
-    return {"max_num_seqs": batch.seqs} if batch.whole else {"max_num_seqs": batch.seqs, "max_num_batched_tokens": batch.tokens}
+    old = any("older-engine" in f.kinds for f in facts) and (version is None or version >= V1)
+    asked = LAST_V0 if old else str(version or planning.newest)
+    if gpu is None and total is None and Version(asked) >= V1:
+        return {}
+    batch = planning.batch(asked, gpu.value if gpu is not None else "", total)
+    if not batch.whole:
+        return {"max_num_seqs": batch.seqs, "max_num_batched_tokens": batch.tokens}
+    length = evidence.deployment.number("max_model_len")
+    if batch.chunk and length is not None and length > CHUNKED_FROM:
+        return {"max_num_seqs": batch.seqs, "max_num_batched_tokens": batch.chunk}
+    return {"max_num_seqs": batch.seqs, "enable_chunked_prefill": False}
 
 
 def _version(evidence: Evidence) -> Version | None:

@@ -1,8 +1,9 @@
 """Facts that follow from figures: arithmetic that decides when words do not. Rules name them by kind."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence, Fact, LogLine, Speaker
 from bot.domain.size import GIB, MIB, gib
 from bot.rulebook.book import Rulebook
@@ -34,6 +35,18 @@ FOREIGN_PATHS = (
 )
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
+_SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
+_V0 = (
+    "MQLLMEngine",
+    "MQEngineDead",
+    "AsyncEngineDeadError",
+    "V0 LLM engine",
+    "V0 Engine",
+    "engine/multiprocessing/",
+    "async_llm_engine.py",
+    "vllm/worker/",
+)
+"""What only the engine of before V1 has or says; up to 0.10 a release may run either."""
 _NOBODY = Speaker(key="")
 
 
@@ -58,6 +71,14 @@ def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
 
 
 def _of_frames(evidence: Evidence) -> Iterator[Fact]:
+    texts = (*(f.text for f in evidence.facts if "wrapper" in f.kinds or f.id in _SAYS_ENGINE), *(frame.path for frame in evidence.frames))
+    loops = any(_in_a_running_loop(line) for line in evidence.errors)
+    if (
+        loops
+        or str(getattr(evidence.deployment.environment.get("VLLM_USE_V1"), "value", "")) == "0"
+        or any(mark in text for text in texts for mark in _V0)
+    ):
+        yield _fact("older-engine", None)
     if evidence.engine == "unknown" and any(path in frame.path for frame in evidence.frames for path in FOREIGN_PATHS):
         yield _fact("foreign-engine", None)
 
@@ -223,12 +244,19 @@ def _least(evidence: Evidence, figure: str) -> tuple[int | None, Fact | None]:
     return (None, None) if least is None else (int(least.fields[figure]), least)
 
 
+_GROUP = "Memory cgroup"
+"""How the kernel begins where a container's limit, and not the machine, was full."""
 _OF_THE_CONTAINER = ("OOMKill", "137", "cgroup", "failcnt", "MEMCG", "limit")
 """What stands in a kill for a container's own limit; the kernel also kills for the whole machine."""
 
 
 def _of_host(evidence: Evidence) -> Iterator[Fact]:
     limit, rss = evidence.deployment.host.get("limit_bytes"), evidence.deployment.host.get("rss_bytes")
+    for fact in [f for f in evidence.facts if f.id == "vllm.offloaded"][:1]:
+        yield _fact("cpu-offloaded", fact, bytes=fact.fields["offloaded"])
+    if limit is None and rss is not None:
+        killed = (f for f in evidence.facts if "host-kill" in f.kinds and _GROUP in f.text and "rss" in f.fields)
+        yield from (_fact("group-killed", kill, bytes=rss.value, line=kill.line) for kill in list(killed)[:1])
     if limit is None or (rss is not None and rss.value < limit.value / 2):
         return
     said = (f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER))
@@ -276,6 +304,12 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
     tried = deployment.tried.get("gpu_memory_utilization", ())
     if any(isinstance(value, int | float) and value >= HIGHEST_UTILIZATION for value in (*said, *tried)):
         yield _fact("utilization-at-limit", error)
+
+
+def of_defaults(evidence: Evidence, defaults: Mapping[str, Setting], error: Fact | None) -> Iterator[Fact]:
+    """What follows from what was in force where nobody said anything."""
+    if evidence.deployment.value("enable_chunked_prefill") is None and defaults.get("enable_chunked_prefill") is False:
+        yield _fact("whole-prompts", error)
 
 
 def _of_arguments(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:

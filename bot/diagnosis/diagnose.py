@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.diagnosis.boots import current_boot, with_rehearsals_named
 from bot.diagnosis.defaults import defaults_of, possible_defaults
-from bot.diagnosis.derived import derived_facts
+from bot.diagnosis.derived import derived_facts, of_defaults
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.notes import notes_of
@@ -74,7 +74,8 @@ def scene_of(book: Rulebook, evidence: Evidence) -> Scene:
     told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
     evidence = replace(evidence, facts=tuple(told))
     facts = [*evidence.facts, *derived_facts(book, evidence, fact)]
-    return Scene(evidence, facts, failing_speaker(evidence, fact), error, fact, defaults_of(book, evidence, facts))
+    defaults = defaults_of(book, evidence, facts)
+    return Scene(evidence, [*facts, *of_defaults(evidence, defaults, fact)], failing_speaker(evidence, fact), error, fact, defaults)
 
 
 def _one_engine(book: Rulebook, evidence: Evidence, fact: Fact | None) -> Evidence:

@@ -18,7 +18,7 @@ from bot.rulebook.files import AvoidRule, RemedyRule
 MOST_ALTERNATIVES = 3
 POINTLESS = 16
 """A context this many times shorter than the one that is asked for is of no use to who asked."""
-MUST_REACH = frozenset({"fp8-cache", "raise-utilization"})
+MUST_REACH = frozenset({"fp8-cache", "raise-utilization", "fewer-batched-tokens"})
 """Values that are None where the change cannot help; then it is not offered."""
 
 
@@ -45,8 +45,8 @@ def _pointless_last(offered: Sequence[Remedy], scene: Scene) -> list[Remedy]:
     useless: list[Remedy] = []
     for one in offered:
         if one.flag == "--max-model-len" and one.value and one.value.isdigit() and asked and int(one.value) * POINTLESS < asked:
-            told = f"{one.because} That is {int(one.value):,} of {int(asked):,} tokens: it passes the check and serves little, so it stands last."
-            useless.append(replace(one, because=told))
+            told = f"That is {int(one.value):,} of {int(asked):,} tokens: it passes the check and serves little, so it stands last."
+            useless.append(replace(one, because=f"{one.because} {told}"))
         else:
             useful.append(one)
     return useful + useless if useful else list(offered)

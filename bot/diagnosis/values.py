@@ -33,14 +33,15 @@ def _default(scene: Scene, name: str) -> float | None:
 
 
 def raised_limit(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half as much again as the container's limit, in whole steps of 8 GiB (of 1 GiB below 16): what it needs is above the limit, and no
-    line says how far.
+    """Half as much again as the container's limit, or as the killed process held where no line says the limit; in whole steps of 8 GiB
+    (of 1 GiB below 16): what it needs is above the limit, and no line says how far.
     """
-    limit = scene.evidence.deployment.host.get("limit_bytes")
-    if limit is None:
+    limit, killed = scene.evidence.deployment.host.get("limit_bytes"), scene.first("derived.group-killed")
+    held = limit.value if limit is not None else killed.fields["bytes"] if killed is not None else None
+    if held is None:
         return None, None
-    step = 8 if limit.value >= 16 * GIB else 1
-    return f"{math.ceil(limit.value * 1.5 / GIB / step) * step} GiB", None
+    step = 8 if held >= 16 * GIB else 1
+    return f"{math.ceil(held * 1.5 / GIB / step) * step} GiB", None
 
 
 def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -77,7 +78,7 @@ def missing(scene: Scene) -> int:
 
 def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, of: float | None) -> tuple[str, int | None]:
     """A fraction of `of` bytes lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least, in whole steps of
-    0.01 down; by 0.05 where nothing says of how many bytes. Something of a small pool must stay, but what was lacking is freed if the pool has it.
+    0.01 down; by 0.05 where nothing says of how many bytes. Something of a small pool stays, but what was lacking is freed if it has that.
     """
     lacked = missing(scene)
     step = max(0.02, _hundredths((lacked + 256 * MIB) / of) if lacked else 0) if of else 0.05
@@ -169,12 +170,17 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
 
 
 def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of what was set; where the default was in force 2048, or half of a default that is no larger."""
-    now = scene.evidence.deployment.number("max_num_batched_tokens")
-    if now:
-        return str(max(512, int(now) // 2)), None
+    """Half of what was set; where the default was in force 2048, or half of a default that is no larger. Not below the context where a
+    prompt is read whole: that start is refused. None where nothing lower is left.
+    """
+    now, length = scene.evidence.deployment.number("max_num_batched_tokens"), scene.evidence.deployment.number("max_model_len")
     default = _default(scene, "max_num_batched_tokens")
-    return (str(int(default) // 2) if default and default <= 2048 else "2048"), None
+    lower = max(512, int(now) // 2) if now else int(default) // 2 if default and default <= 2048 else 2048
+    chunked = scene.evidence.deployment.value("enable_chunked_prefill")
+    if (scene.defaults.get("enable_chunked_prefill", True) if chunked is None else chunked) is not False:
+        return str(lower), None
+    least = max(lower, int(length)) if length else None
+    return (str(least), None) if least and now and least < now else (None, None)
 
 
 def _ranks_seen(scene: Scene) -> int:
@@ -187,11 +193,14 @@ def _ranks_seen(scene: Scene) -> int:
 
 
 def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The next size that the cards allow: all of them, or twice as many where their number is not known; none where all are used."""
+    """The next size that the cards of one pipeline stage allow: all of them, or twice as many where their number is not known; none where
+    all are used.
+    """
     now = _ranks_seen(scene)
     count = scene.evidence.deployment.gpu_count
+    stages = int(scene.evidence.deployment.number("pipeline_parallel_size") or scene.evidence.grid.pp or 1)
     if count is not None:
-        most = 2 ** int(math.log2(max(1, count.value)))
+        most = 2 ** int(math.log2(max(1, count.value // stages)))
         return str(max(most, now)), None
     return str(max(now * 2, _least_ranks(scene))), None
 

@@ -152,7 +152,8 @@ def profiled(start: str, spare: str) -> list[str]:
     ("start", "spare", "place"),
     [
         ("vllm serve org/m1\n", "2.80 GiB", 0),
-        ("vllm serve org/m1 -tp 2\n", "2.80 GiB", 1),
+        ("vllm serve org/m1 -tp 2\n", "2.80 GiB", 0),
+        ("PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync vllm serve org/m1\n", "2.80 GiB", None),
         ("vllm serve org/m1\n", "180.00 MiB", None),
         ("vllm serve org/m1 --enable-sleep-mode\n", "2.80 GiB", None),
         ('vllm serve org/m1 --kv-transfer-config \'{"kv_connector": "NixlConnector"}\'\n', "2.80 GiB", None),

@@ -3,6 +3,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
@@ -322,3 +324,170 @@ def test_a_fraction_is_not_lowered_by_more_than_the_pool_has() -> None:
     assert judged("vllm serve org/m1 --gpu-memory-utilization 0.9\n" + text)["recommendation"]["value"] == "0.89"
     wide = text.replace("1.00 GiB\n", "10.00 GiB\n", 1)
     assert judged("vllm serve org/m1 --gpu-memory-utilization 0.9\n" + wide)["recommendation"]["value"] == "0.88"
+
+
+SGLANG_CAPTURE = [
+    "[2025-09-02 11:20:01 TP1] Load weight begin. avail mem={before} GB",
+    "[2025-09-02 11:21:41 TP1] KV Cache is allocated. #tokens: 12345, K size: {half} GB, V size: {half} GB",
+    "[2025-09-02 11:21:41 TP1] Memory pool end. avail mem={left} GB",
+    "[2025-09-02 11:21:42 TP1] Capture cuda graph begin. This can take up to several minutes. avail mem=7.35 GB",
+    "[2025-09-02 11:21:50 TP1] Scheduler hit an exception: Traceback (most recent call last):",
+    '  File "/sgl-workspace/sglang/python/sglang/srt/model_executor/cuda_graph_runner.py", line 260, in __init__',
+]
+GIBS = st.integers(1, 900).map(lambda hundredths: hundredths / 100)
+
+
+def freed_enough(text: str) -> None:
+    """Every sized change frees what was missing, or says that it does not."""
+    document = judged(text)
+    error = document["first_error"]
+    lacked = error["tried_bytes"] - error["free_bytes"]
+    for change in [document["recommendation"], *document["alternatives"]]:
+        if change["frees_bytes"] is not None and change["frees_bytes"] < lacked:
+            assert "that is not enough, and " in change["because"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    GIBS, GIBS, st.sampled_from([0.5, 0.83, 0.9, 0.941, 0.97]), st.sampled_from(["", "--kv-cache-memory-bytes 30G", "--max-num-seqs 96"])
+)
+def test_a_sized_change_of_vllm_frees_what_was_missing_or_says_that_it_does_not(tried: float, free: float, now: float, more: str) -> None:
+    start = f"vllm serve org/m1 --gpu-memory-utilization {now} {more}\n"
+    error = oom(f"{tried + free:.2f} GiB", f"{free:.2f} GiB", private="300.00 MiB")
+    for frames in (CAPTURE, [frame("v1/worker/gpu_worker.py", "execute_model")]):
+        freed_enough(start + worker("Worker", *frames, error))
+
+
+@settings(max_examples=40, deadline=None)
+@given(GIBS, GIBS, st.sampled_from(["0.30", "0.94", "9.10"]), st.sampled_from(["2.10", "7.90", "15.00"]))
+def test_a_sized_change_of_sglang_frees_what_was_missing_or_says_that_it_does_not(tried: float, free: float, half: str, left: str) -> None:
+    told = "\n".join(SGLANG_CAPTURE).format(before="78.33", half=half, left=left)
+    freed_enough(
+        f"{told}\n{oom(f'{tried + free:.2f} GiB', f'{free:.2f} GiB', gpu=1)}\nException: Capture cuda graph failed: CUDA out of memory.\n"
+    )
+
+
+def test_a_small_pool_gives_what_was_missing_where_it_has_so_much() -> None:
+    told = "\n".join(SGLANG_CAPTURE).format(before="78.33", half="0.94", left="7.90")
+    change = judged(f"{told}\n{oom('1.50 GiB', '512.00 MiB', gpu=1)}\nException: Capture cuda graph failed: CUDA out of memory.\n")[
+        "recommendation"
+    ]
+    assert (change["value"], change["frees_bytes"] >= 2**30) == ("0.88", True)
+
+
+def test_a_pool_too_small_for_what_was_missing_says_what_comes_with_it() -> None:
+    told = "\n".join(SGLANG_CAPTURE).format(before="78.33", half="0.60", left="7.90")
+    change = judged(f"{told}\n{oom('6.00 GiB', '512.00 MiB', gpu=1)}\nException: Capture cuda graph failed: CUDA out of memory.\n")[
+        "recommendation"
+    ]
+    assert "of the 5.50 GiB that were missing: that is not enough, and lower --cuda-graph-max-bs comes with it." in change["because"]
+
+
+SERVING = worker(
+    "Worker_TP0", frame("v1/worker/gpu_worker.py", "execute_model"), oom("2.00 GiB", "1.00 GiB", private="1.20 GiB", spare="{spare}")
+)
+
+
+@pytest.mark.parametrize(("spare", "first"), [("3.00 GiB", "lower-gpu-memory-utilization"), ("3.30 GiB", "set-expandable-segments")])
+def test_what_the_pools_of_graphs_have_spare_joins_no_other_pieces(spare: str, first: str) -> None:
+    change = judged(SERVING.replace("{spare}", spare))["recommendation"]
+    assert change["id"] == first
+    assert (spare in change["because"]) == (first == "set-expandable-segments")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            "INFO 02-10 19:39:54 engine.py:275] Added request cmpl-1.\nCRITICAL 02-10 19:39:55 launcher.py:101] MQLLMEngine is already dead\n",
+            "128",
+        ),
+        ("INFO 02-10 19:39:54 api_server.py:1] vLLM API server version 0.7.2\n", "128"),
+        ("INFO 02-10 19:39:54 [api_server.py:1] vLLM API server version 0.11.0\nNVIDIA H100 80GB HBM3\n", "512"),
+    ],
+)
+def test_fewer_requests_are_fewer_than_that_version_has_by_default(text: str, value: str) -> None:
+    error = oom("1.30 GiB", "110.00 MiB")
+    old = f"ERROR 02-10 19:39:55 engine.py:139] OutOfMemoryError('{error.partition(': ')[2]}')"
+    new = worker("Worker_TP0", frame("v1/worker/gpu_worker.py", "execute_model"), error)
+    document = judged(text + (new if "0.11.0" in text else old) + "\n")
+    offered = {change["flag"]: change["value"] for change in [document["recommendation"], *document["alternatives"]]}
+    assert offered["--max-num-seqs"] == value
+
+
+@pytest.mark.parametrize(
+    ("flags", "value"),
+    [
+        ("--max-model-len 16384", None),
+        ("--max-model-len 16384 --max-num-batched-tokens 16384", None),
+        ("--max-model-len 8192 --max-num-batched-tokens 32768", "16384"),
+        ("--max-model-len 16384 --max-num-batched-tokens 20480", "16384"),
+        ("--max-model-len 16384 --enable-chunked-prefill", "2048"),
+        ("--max-model-len 65536", "1024"),
+    ],
+)
+def test_a_batch_is_never_shorter_than_the_context_where_prompts_are_read_whole(flags: str, value: str | None) -> None:
+    start = f"vllm serve org/m1 {flags}\nINFO 02-10 19:39:54 api_server.py:1] vLLM API server version 0.7.2\nINFO 02-10 19:39:54 engine.py:275] Added request cmpl-1.\n"
+    document = judged(
+        f"{start}ERROR 02-10 19:39:55 engine.py:139] OutOfMemoryError('{oom('1.30 GiB', '110.00 MiB').partition(': ')[2]}')\n"
+    )
+    offered = {change["flag"]: change["value"] for change in [document["recommendation"], *document["alternatives"]]}
+    assert offered.get("--max-num-batched-tokens") == value
+    assert ("--enable-chunked-prefill" in offered) == (value != "2048" and value != "1024")
+
+
+def test_a_context_that_is_of_no_use_is_offered_last_and_says_so() -> None:
+    text = (
+        "vllm serve org/m1 --max-model-len 131072 --gpu-memory-utilization 0.97 --max-num-seqs 16\nValueError: To serve at least one request with the model's max seq len "
+        "(131072), (1.34 GiB KV cache is needed, which is larger than the available KV cache memory (0.3 GiB). Based on the available memory, the estimated maximum model length is 720.\n"
+    )
+    document = judged(text)
+    assert (document["recommendation"]["flag"], document["recommendation"]["value"]) == ("--cudagraph-capture-sizes", "1 2 4 8")
+    last = document["alternatives"][-1]
+    assert last["flag"] == "--max-model-len"
+    assert last["because"].endswith("That is 720 of 131,072 tokens: it passes the check and serves little, so it stands last.")
+
+
+def test_more_tensor_parallelism_stays_within_the_cards_of_a_pipeline_stage() -> None:
+    cards = "8x RTX 3090\n"
+    tags = worker("Worker_PP1_TP3", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="23.00 GiB", total="23.69 GiB"))
+    document = judged(cards + tags)
+    assert "--tensor-parallel-size" not in {change["flag"] for change in [document["recommendation"], *document["alternatives"]]}
+
+
+def test_more_cards_are_not_offered_twice() -> None:
+    document = judged(worker("Worker", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB")))
+    ids = [change["id"] for change in [document["recommendation"], *document["alternatives"]]]
+    assert "raise-tensor-parallel-size" in ids
+    assert "add-gpus" not in ids
+
+
+def test_a_kill_at_a_limit_that_is_not_printed_is_counted_from_what_was_held() -> None:
+    line = "[1234567.9] Memory cgroup out of memory: Killed process 3210 (python3) total-vm:98765432kB, anon-rss:33012345kB, file-rss:0kB, shmem-rss:0kB, UID:0\n"
+    change = judged(line)["recommendation"]
+    assert (change["id"], change["value"]) == ("raise-host-memory", "48 GiB")
+    assert judged(line.replace("Memory cgroup out of memory", "Out of memory"))["recommendation"]["value"] is None
+
+
+def test_offloaded_weights_are_what_fills_the_machine() -> None:
+    killed = "Out of memory: Killed process 3210 (VLLM::Worker_TP) total-vm:231892748kB, anon-rss:1117884kB, shmem-rss:90272184kB\n"
+    change = judged("INFO  [uva.py:65] Total CPU offloaded parameters: 41.20\n" + killed)["recommendation"]
+    assert (change["flag"], change["direction"]) == ("--cpu-offload-gb", "lower")
+    assert "41.20 GiB" in change["because"]
+    assert judged(killed)["recommendation"]["id"] == "raise-host-memory"
+
+
+def test_a_gguf_is_told_of_no_quantized_checkpoint() -> None:
+    text = (
+        "load_tensors: offloaded 81/81 layers to GPU\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 39979.48 MiB on device 0: cudaMalloc failed: out of memory\n"
+        "llama_model_load: error loading model: unable to allocate CUDA0 buffer\n"
+    )
+    document = judged(text)
+    assert document["recommendation"]["flag"] == "-ngl"
+    assert "use-prequantized-checkpoint" not in {change["id"] for change in document["alternatives"]}
+
+
+def test_small_defaults_are_not_set_to_themselves() -> None:
+    text = "GPU 0: NVIDIA H200\n  MIG 2g.35gb     Device  0:\nScheduler batch defaults fall back to smallest-GPU values inside MIG containers (NVML permission error swallowed)\n"
+    change = judged(text)["recommendation"]
+    assert (change["flag"], change["value"], change["command"]) == ("--max-num-seqs", None, None)
