@@ -15,6 +15,7 @@ from bot.slack.render.blocks import Block
 from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
+from bot.slack.talk import only_asks
 from bot.slack.words import is_evidence, tells_facts, wants_anew
 from bot.usecases.diagnose import NoEvidence
 from bot.usecases.recall import shown_trial
@@ -76,7 +77,7 @@ async def diagnose(
         await _tell(room, job, place, gathered)
         return Answer("word" if gathered.refusals else "nowhere")
     known = known or await incident_of(room, job, place)
-    fresh = _unheard(gathered.contributions, known.contributions if known else ())
+    fresh = unheard(gathered.contributions, known.contributions if known else ())
     private = await room.visibility.is_private(job.who, place.channel, body.get("channel_type"))
     if known is not None and known.origin.private != private:
         await room.store.channel_became(job.who.team, place.channel, private)
@@ -88,7 +89,9 @@ async def diagnose(
         return Answer(where)
     if fresh or known is None:
         try:
-            reply = await room.asks.diagnose(room.desk, origin, fresh, into=known.id if known else None, talk=False)
+            reply = await room.asks.diagnose(
+                room.desk, origin, fresh, into=known.id if known else None, talk=False, asked=only_asks(body.get("text") or "")
+            )
         except NoEvidence:
             await _tell(room, job, place, gathered)
             return Answer("word" if gathered.refusals else "nowhere")
@@ -180,7 +183,7 @@ async def eyes_off(room: Room, job: Job) -> None:
     await room.outbox.react(job.who, job.body["channel"], job.body["ts"], on=False)
 
 
-def _unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> list[Contribution]:
+def unheard(given: Sequence[Contribution], before: Sequence[Contribution]) -> list[Contribution]:
     """What a crash between storing and answering has not already added."""
     heard = {(c.message, c.kind, c.name, c.text if c.kind == "answer" else None) for c in before if c.message and c.text is not None}
     return [c for c in given if not c.message or (c.message, c.kind, c.name, c.text if c.kind == "answer" else None) not in heard]

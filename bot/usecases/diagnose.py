@@ -19,19 +19,27 @@ class NoEvidence(Unusable):
 
 
 async def diagnose(
-    desk: Desk, origin: Origin, contributions: Sequence[Contribution], *, into: str | None = None, keep: bool = True, talk: bool = True
+    desk: Desk,
+    origin: Origin,
+    contributions: Sequence[Contribution],
+    *,
+    into: str | None = None,
+    keep: bool = True,
+    talk: bool = True,
+    asked: bool = False,
 ) -> Reply:
     """The diagnosis of these contributions, with all earlier ones of the incident `into`; kept unless `keep` is off.
 
     When it cannot be kept, the diagnosis is given all the same and the Reply's warning says why. Unusable: no such incident, nothing said.
     `talk` off: words in which there is no evidence open no incident, NoEvidence instead. A file always is what somebody wanted read.
+    `asked`: they are a question, so that an engine or a card that they name is no evidence yet.
     """
     if not contributions:
         raise Unusable("There is nothing to diagnose. Paste the log, or attach it as a file.")
     earlier = await _earlier(desk, origin, into)
     said = [*(earlier.contributions if earlier else ()), *(replace(c, at=c.at or desk.now()) for c in contributions)]
     document = dict(await desk.judge(said, ()))
-    if not talk and earlier is None and not shows_something(document) and all(c.kind == "paste" for c in contributions):
+    if not talk and earlier is None and not shows_something(document, asked) and all(c.kind == "paste" for c in contributions):
         raise NoEvidence("There is no log in this, and no error. Paste the log, or attach it as a file.")
     if not keep or desk.store is None:
         return Reply("diagnosis", document)
@@ -46,12 +54,14 @@ async def diagnose(
     return Reply("diagnosis", {**document, "id": incident})
 
 
-def shows_something(document: Mapping[str, Any]) -> bool:
-    """Whether a diagnosis found anything to go by: an error, a figure, what was started. A question alone shows no failure."""
+def shows_something(document: Mapping[str, Any], asked: bool = False) -> bool:
+    """Whether a diagnosis found anything to go by: an error, a figure, and, unless it was only `asked`, what was started."""
     if document["first_error"] or document["budgets"]:
         return True
     if document["phase"] != "unknown":
         return any(one["rule"] != QUESTION for one in document["proof"])
+    if asked:
+        return False
     told = [value for name, value in document["deployment"].items() if value and (name != "host" or any(value.values()))]
     return bool(document["proof"] or document["engine"] != "unknown" or told)
 

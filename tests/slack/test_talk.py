@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.domain.incident import Result
 from bot.rulebook.load import load_rulebook
+from bot.slack.talk import asks_to_size, only_asks, told_outcome
 from bot.usecases.desk import Desk
 from bot.usecases.explain import explain
 from bot.usecases.judging import Judges
@@ -48,6 +50,64 @@ async def test_a_question_is_answered_by_its_topic_and_opens_no_incident(world: 
         assert "Does FP8 KV halve memory?" in words(await world.answer(world.channel, ts))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 0
+
+
+async def test_a_question_that_names_an_engine_and_a_phase_is_a_question_all_the_same(world: World) -> None:
+    async with real(world):
+        ts = await world.ann.mention(world.channel, "should I raise or lower gpu_memory_utilization when cuda graphs capture fails?")
+        assert "utilization" in words(await world.answer(world.channel, ts, lambda said: "Paste the log here" in said))
+        await world.quiet()
+        assert (await world.store.state())["incidents"] == 0
+
+
+async def test_a_report_that_asks_for_help_is_asked_for_its_log_and_not_lectured(world: World) -> None:
+    async with real(world):
+        ts = await world.ann.mention(world.channel, "we get CUDA OOM with llama 70b since yesterday, any idea?")
+        assert len((await world.answer(world.channel, ts))["blocks"]) == 1, "what can be sent, and no topic"
+
+
+async def test_whether_a_model_fits_is_answered_by_its_sizing(world: World) -> None:
+    async with real(world):
+        ts = await world.ann.mention(world.channel, "will llama-3.3-70b fit on 2xH100?")
+        assert "llama" in words(await world.answer(world.channel, ts, lambda said: "it" in said)).lower()
+        await world.quiet()
+        assert (await world.store.state())["incidents"] == 0
+        assert "size" in str(world.answers(world.channel)[0])
+
+
+@pytest.mark.parametrize("way", ["thread", "direct", "direct thread"])
+async def test_how_the_change_ended_may_be_said_in_words(http_world: World, way: str) -> None:
+    world = http_world
+    async with real(world):
+        ts = await (world.ann.mention(world.channel, CRASH) if way == "thread" else world.ann.dm(CRASH))
+        channel = world.channel if way == "thread" else world.slack.direct(world.team, world.ann.id)
+        await world.answer(channel, ts, lambda said: "CUDA graph capture" in said)
+        await world.quiet()
+        if way == "thread":
+            await world.ann.mention(channel, "same error with 0.85", thread=ts)
+        else:
+            await world.ann.dm("same error with 0.85", **({"thread": ts} if way == "direct thread" else {}))
+        await world.answer(channel, ts, lambda said: "Marked: " in said)
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert (kept.trials[0].result, kept.trials[0].note) == ("same", "same error with 0.85")
+
+
+async def test_what_is_not_understood_in_a_thread_of_ours_is_said_so(world: World) -> None:
+    async with real(world):
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts, lambda said: "CUDA graph capture" in said)
+        await world.quiet()
+        await world.ann.mention(world.channel, "what about the cat", thread=ts)
+        await world.answer(world.channel, ts, lambda said: "In this thread I take" in said)
+        await world.ann.mention(world.channel, "why lower utilization?", thread=ts)
+        await world.until(
+            lambda: any("tilization" in words(one) and "In this thread" in str(one) for one in world.answers(world.channel, ts))
+        )
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert len(kept.contributions) == 1
 
 
 @pytest.mark.parametrize("said", [WRAPPER, "vllm 0.11.0 on 8xH100, tp 8: it dies while it starts", "CUDA out of memory"])
@@ -141,3 +201,52 @@ async def test_talk_in_the_form_is_told_what_can_be_sent_and_the_log_may_follow(
         await world.quiet()
         await world.bob.say(world.channel, CRASH, thread=root)
         await world.answer(world.channel, root, lambda said: "CUDA graph capture" in said)
+
+
+@pytest.mark.parametrize(
+    ("said", "asks", "sizes"),
+    [
+        ("we get CUDA OOM with llama 70b since yesterday, any idea?", False, False),
+        ("It dies at capture. Should I lower max-num-seqs?", False, False),
+        ("OOM on 4 x L40S", False, False),
+        ("why lower utilization", False, False),
+        ("should I raise or lower gpu_memory_utilization when cuda graphs capture fails?", True, False),
+        ("Hi, does fp8 KV halve memory? And is it slower on vllm 0.11.0?", True, False),
+        ("what is a null block?", True, False),
+        ("will llama 3.3 70b fit on 2xH100?", True, True),
+        ("how many H100 do I need for deepseek-r1?", True, True),
+        ("can I run qwen3-32b on one A100 with 32k?", True, True),
+    ],
+)
+def test_a_question_is_told_from_a_report_that_asks_for_help(said: str, asks: bool, sizes: bool) -> None:
+    assert (only_asks(said), asks_to_size(said)) == (asks, sizes)
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ("it worked before", None),
+        ("it works only with eager mode", None),
+        ("that did not work", None),
+        ("does it work now?", None),
+        ("rank 3", None),
+        ("what about the same rank", None),
+        ("it worked with 0.85", "fixed"),
+        ("That fixed it, thanks!", "fixed"),
+        ("solved", "fixed"),
+        ("same error", "same"),
+        ("still the same with 0.85, it is out of memory again", "same"),
+        ("no, still crashing", "same"),
+        ("0.85 didn't help", "same"),
+        ("now it's another error, in warm-up", "moved"),
+        ("error moved", "moved"),
+        ("wrong diagnosis: it was the other container", "wrong"),
+    ],
+)
+def test_how_a_change_ended_is_read_from_a_short_line(said: str, result: Result | None) -> None:
+    assert told_outcome(said) == result
+
+
+def test_a_long_report_says_no_outcome() -> None:
+    assert told_outcome("still the same error " + "and then some more of it " * 8) is None
+    assert told_outcome("same error\nTraceback (most recent call last):") is None

@@ -4,11 +4,15 @@ HINT = (
     "Paste the log here, or upload it as a file: best is everything from the start of the server to its first error. "
     "I answer with the phase that failed, the rank, its memory budget, and one change to try. “help” lists what else I can do."
 )
+HINT_HERE = (
+    "In this thread I take a log or a file, an answer (“rank 3”, “I don't know”), how the change ended (“it worked”, “same error”, "
+    "“error moved”, “wrong diagnosis”), and “explain TOPIC” with this incident's numbers. “help” lists what else I can do."
+)
 HELP = (
     "Paste or upload a crash log, and I answer in the thread.\n"
     "• size MODEL gpu=H100 tp=2 ctx=32k: does it fit? (alone: a form)\n"
     "• history WORDS model:… gpu:… phase:… outcome:…: what was seen before\n"
-    "• show D-0187 · forget D-0187\n"
+    "• show D-0187 · forget D-0187 · outcome D-0187 fixed (or moved, same, wrong, undo)\n"
     "• explain TOPIC · stats · settings · settings digest on: a weekly review in this channel\n"
     "• audit: who erased, exported or switched something\n"
     "• watch · unwatch: answer crash logs in this channel without being asked\n"

@@ -6,7 +6,7 @@ from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
-from bot.slack.surfaces.verbs import addressed
+from bot.slack.surfaces.verbs import addressed, outcome_in_words
 from bot.slack.words import is_evidence
 
 
@@ -26,13 +26,13 @@ async def _read(room: Room, job: Job) -> bool:
     if body.get("thread_ts"):
         incident = await incident_of(room, job, place)
         if incident is not None:
-            return await follow_up(room, job, place, incident, insist=True)
+            return await outcome_in_words(room, job, incident) or await follow_up(room, job, place, incident, insist=True)
     elif body["files"] or is_evidence(body["text"]):
         pass
     elif (latest := await room.store.reply_of(job.who.team, place.channel, "", LATEST)) is not None:
         earlier = Place(place.channel, latest.ts)
         incident = await incident_of(room, job, earlier)
-        if incident is not None and await follow_up(room, job, earlier, incident):
+        if incident is not None and (await outcome_in_words(room, job, incident) or await follow_up(room, job, earlier, incident)):
             return True
     return (await diagnose(room, job, place, await hear(room, job, place, alone=True))).where != "nowhere"
 

@@ -6,14 +6,14 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.allowance import used_up
-from bot.slack.conversation import diagnose, hear, incident_of, place_of
+from bot.slack.conversation import diagnose, hear, incident_of, place_of, unheard
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import follow_up
-from bot.slack.surfaces.verbs import addressed
+from bot.slack.surfaces.verbs import addressed, outcome_in_words
 from bot.slack.surfaces.watch import read_alert
 from bot.slack.words import is_evidence
 
@@ -56,10 +56,12 @@ async def _read(room: Room, job: Job) -> bool:
     body = job.body
     place = place_of(body)
     incident = await incident_of(room, job, place)
-    if incident is not None and await follow_up(room, job, place, incident):
+    if incident is not None and (await outcome_in_words(room, job, incident) or await follow_up(room, job, place, incident)):
         return True
     in_thread = bool(body.get("thread_ts")) and body["thread_ts"] != body["ts"]
     gathered = await (_called(room, job, place) if in_thread else hear(room, job, place, alone=True))
+    if incident is not None and body["text"] and not unheard(gathered.contributions, incident.contributions):
+        return False
     return (await diagnose(room, job, place, gathered)).where != "nowhere"
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from slack_sdk.errors import SlackApiError
 
+from bot.domain.incident import RESULTS, Incident
 from bot.settings import Settings
 from bot.slack import digests
 from bot.slack.conversation import ELSEWHERE, eyes_off, eyes_on, incident_of, place_of, show
@@ -18,9 +19,10 @@ from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.render.escape import cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
-from bot.slack.render.notices import HELP
+from bot.slack.render.notices import HELP, HINT, HINT_HERE
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
+from bot.slack.talk import asks_to_size, only_asks, told_outcome
 from bot.slack.visibility import Sight
 from bot.slack.withdrawn import withdraw
 from bot.slack.words import VERBS, Verb, incident, verb
@@ -85,9 +87,33 @@ async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[
     await eyes_on(room, job)
     try:
         if not await read(room, job):
-            await hint(room, job)
+            await _nothing_read(room, job)
     finally:
         await eyes_off(room, job)
+
+
+async def outcome_in_words(room: Room, job: Job, known: Incident) -> bool:
+    """“Same error”, said to the bot about an incident, is recorded as its button would; False when it says nothing of the kind."""
+    result = told_outcome(job.body["text"]) if not job.body["files"] else None
+    if result is None:
+        return False
+    await run_verb(room, job, Verb("outcome", f"{known.id} {result} {job.body['text']}"))
+    return True
+
+
+async def _nothing_read(room: Room, job: Job) -> None:
+    """A question is answered by its sizing or its topic; beside that, and to all else, what can be sent."""
+    known = await incident_of(room, job, place_of(job.body))
+    await hint(room, job, await _asked(room, job), HINT if known is None else HINT_HERE)
+
+
+async def _asked(room: Room, job: Job) -> Said | None:
+    text = job.body["text"]
+    for name in ("size", "explain") if asks_to_size(text) else ("explain",) if only_asks(text) else ():
+        blocks, said = await answer(room, job, Verb(name, text))
+        if blocks:  # without: a sentence that says why not
+            return blocks, said
+    return None
 
 
 async def _size(room: Room, asked: Asked) -> Said:
@@ -120,16 +146,17 @@ async def _forget(room: Room, asked: Asked) -> Said:
 
 
 async def _outcome(room: Room, asked: Asked) -> Said:
-    words = [word.lower() for word in asked.verb.rest.split()]
+    words = [word for word in asked.verb.rest.split() if not incident(word)]
     wanted = incident(asked.verb.rest) or asked.here
-    result = next((word for word in words if word in ("fixed", "moved", "same", "wrong", "other")), None)
-    if wanted is None or (result is None and "undo" not in words):
+    at = next((at for at, word in enumerate(words) if word.lower() in (*RESULTS, "undo")), None)
+    if wanted is None or at is None:
         return [], "For example: outcome D-0187 fixed (or moved, same, wrong, other, undo)"
     viewer = asked.sight.viewer
-    if result is None:
+    if words[at].lower() == "undo":
         reply = await room.asks.undo(room.desk, viewer, wanted, message=asked.job.arrival.key)
     else:
-        reply = await room.asks.settle(room.desk, viewer, wanted, result, message=asked.job.arrival.key)
+        note = " ".join(words[at + 1 :]) or None
+        reply = await room.asks.settle(room.desk, viewer, wanted, words[at].lower(), note, message=asked.job.arrival.key)
     await refresh(room, asked.job, wanted)
     return [], str(reply.document["says"])
 
