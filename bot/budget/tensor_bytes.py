@@ -30,8 +30,13 @@ def whole_pieces(storage: Storage, inputs: int, ranks: int, what: str) -> None:
     """
     piece = storage.block[1] if storage.block else storage.group or 0 if storage.scale_bytes == 2 else 0
     if piece > 0 and inputs % piece:
-        kind = "blocks" if storage.block else "groups"
-        raise Unplaceable(f"{what}: its {inputs:,} inputs on each of {ranks} ranks are not whole {kind} of {piece} of its quantization")
+        kind, whole = "blocks" if storage.block else "groups", inputs * ranks
+        sizes = [str(n) for n in (1, 2, 4, 8, 16) if n < ranks and whole % (n * piece) == 0]
+        smaller = f"tensor parallel size {' or '.join(sizes)} with pipeline stages for the other cards, or " if sizes else ""
+        raise Unplaceable(
+            f"{what}: its {inputs:,} inputs on each of {ranks} ranks are not whole {kind} of {piece} of its quantization, so the engine "
+            f"would not start. Choose {smaller}a checkpoint that is padded for this or quantized in another way"
+        )
 
 
 class Scale:

@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,18 @@ FILE = "model-names.toml"
 _ENDINGS = re.compile(r"(-(instruct|chat|it|hf|base))+$")
 
 
+class _Own(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    endings: list[str]
+    says: str
+    config: str
+
+
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: str
     names: list[str]
     source: str
     config: str
+    own: _Own | None = None
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -38,12 +45,16 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model on the hub by its id. `source` says where its figures come from; `stored`: how a checkpoint of it is (`awq`)."""
+    """A model on the hub by its id. `source` says where its figures come from; `stored`: how a checkpoint of it is (`awq`).
+
+    `own`: by such an ending, what its makers changed in config.json for that checkpoint, and why.
+    """
 
     id: str
     source: str
     text: str
     stored: str = ""
+    own: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -65,7 +76,8 @@ class ModelNames:
         self._by_key: dict[str, NamedModel] = {}
         self.spellings: dict[str, str] = {}
         for row in rows:
-            model = NamedModel(row.id, row.source, row.config)
+            own = dict.fromkeys(row.own.endings, (row.own.config, row.own.says)) if row.own else {}
+            model = NamedModel(row.id, row.source, row.config, own=own)
             for name in (row.id, row.id.split("/")[-1], *row.names):
                 self._by_key.setdefault(_key(name), model)
                 self.spellings.setdefault(_key(name), name)
@@ -82,12 +94,15 @@ class ModelNames:
         stored = self._stored.get(ending.lower())
         if stored is None or "quantization_config" in model.config:
             return None
-        config = json.dumps({**model.config, "quantization_config": json.loads(stored.config)})
-        return NamedModel(name or model.id, f"{model.source}; its weights as usual for {stored.says}", config, ending)
+        changed, why = model.own.get(ending.lower(), ("{}", ""))
+        config = json.dumps({**model.config, **json.loads(changed), "quantization_config": json.loads(stored.config)})
+        says = f"{model.source}; its weights as usual for {stored.says}{f'; {why}' if why else ''}"
+        return NamedModel(name or model.id, says, config, ending)
 
     def _ended(self, name: str) -> NamedModel | None:
+        told = name.lower().replace(" ", "-").replace("_", "-")
         for ending in sorted(self._stored, key=len, reverse=True):
-            if name.lower().endswith(("-" + ending, "_" + ending, "." + ending)):
+            if told.endswith(("-" + ending, "." + ending)):
                 plain = self.find(name[: -len(ending) - 1])
                 return plain and self.stored_as(plain, ending, name)
         return None
@@ -114,6 +129,7 @@ def load_model_names(folder: Path | None = None) -> ModelNames:
         raise RulebookError([f"{FILE}: {error}"]) from error
     problems = [f"{FILE}: [[model]] {row.id}: {problem}" for row in file.model if (problem := _problem(row))]
     problems += [f"{FILE}: [[stored]] {one.endings}: {problem}" for one in file.stored if (problem := _broken(one.config))]
+    problems += [f"{FILE}: [[model]] {row.id}: own: {problem}" for row in file.model if (problem := _not_own(row, file.stored))]
     problems += _taken(file.model)
     if problems:
         raise RulebookError(problems)
@@ -131,6 +147,18 @@ def _problem(row: _Row) -> str | None:
 def _broken(config: str) -> str | None:
     try:
         return None if "quant_method" in json.loads(config) else "config names no quant_method"
+    except ValueError as error:
+        return f"config is not JSON: {error}"
+
+
+def _not_own(row: _Row, stored: Iterable[_Stored]) -> str | None:
+    if row.own is None:
+        return None
+    known = {ending for one in stored for ending in one.endings}
+    if unknown := [ending for ending in row.own.endings if ending not in known]:
+        return f"the endings {', '.join(unknown)} are of no [[stored]]"
+    try:
+        return None if isinstance(json.loads(row.own.config), dict) else "config is no object"
     except ValueError as error:
         return f"config is not JSON: {error}"
 

@@ -270,3 +270,14 @@ def test_an_erased_incident_has_no_reason_that_is_gone() -> None:
     assert text.startswith("The evidence is erased. What stays: phase graph_capture")
     assert "Not excluded" not in told
     assert "Leave alone" not in told
+
+
+def test_what_would_make_it_fit_is_told_and_its_command_says_with_what() -> None:
+    way = {"says": "a 4-bit AWQ checkpoint fits: a pool of 8.24 GiB", "costs": "quality needs a check of its own"}
+    told = {**SIZING, "fits": False, "headline": "It does not fit", "ways": [way], "command": "vllm serve 4-BIT-CHECKPOINT"}
+    blocks, _ = sizing_message({**told, "command_with": "a 4-bit AWQ checkpoint"}, "mixtral 2x3090")
+    said = json.dumps(blocks)
+    assert "What would make it fit, cheapest first" in said
+    assert "a pool of 8.24 GiB. Quality needs a check of its own." in said
+    assert said.index("cheapest first") < said.index(", with ") < said.index("vllm serve 4-BIT-CHECKPOINT")
+    assert "What would make it fit" not in json.dumps(sizing_message(SIZING, "llama")[0])

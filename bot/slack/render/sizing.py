@@ -19,6 +19,7 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
         *_table(document),
         *_requests(document),
         *_corrections(document),
+        *_ways(document),
         *_command(document),
     ]
     blocks += _assumptions(document)
@@ -93,8 +94,18 @@ def _corrections(document: Document) -> list[Block]:
     return [rich(line(bold("How I read it: "), cut(" ".join(said), 800)))] if said else []
 
 
+def _ways(document: Document) -> list[Block]:
+    """What would make it fit, cheapest first."""
+    ways = [[cut(f"{way['says']}. {way['costs'][:1].upper()}{way['costs'][1:]}.", 400)] for way in document.get("ways") or ()]
+    return [rich(line(bold("What would make it fit, cheapest first")), bullets(ways))] if ways else []
+
+
 def _command(document: Document) -> list[Block]:
-    return [rich(code(cut(str(document["command"]), 1_500)))] if document.get("command") else []
+    """Of what fits; where that is a change, with which."""
+    if not document.get("command"):
+        return []
+    beside = [line(bold("Run"), ", with ", cut(str(document["command_with"]), 300))] if document.get("command_with") else []
+    return [rich(*beside, code(cut(str(document["command"]), 1_500)))]
 
 
 def _assumptions(document: Document) -> list[Block]:

@@ -1,6 +1,7 @@
 """A sizing question as doors ask it: in words or as arguments, with the model found by name, on the hub, or in its cache."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ from bot.usecases.sizing.words import read_words
 if TYPE_CHECKING:
     from bot.hub.hub import Hub
 
+NO_GGUF = (
+    "its weights are llama.cpp's own formats, which are not sized here. Name the original model (as owner/name) for the cache and for "
+    "other formats, or give its config.json and what the file weighs: --config FILE --checkpoint-bytes 4.9GB"
+)
 Find = Callable[[str], Checkpoint]
 """A model's id -> its files without the weights. Blocks; HubError when they cannot be had."""
 
@@ -86,6 +91,8 @@ def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = F
         return dict(question)
     if not model:
         raise Unusable("There is no model in the question: name one, as owner/name or as in llama-3.3-70b, or give its config.json")
+    if re.search(r"(?i)\.gguf$|(?:^|[-_./ ])gguf(?:[-_./ :]|$)", str(model)):
+        raise Unusable(f"{model} is a GGUF file: {NO_GGUF}")
     named = load_model_names().find(str(model))
     if named is not None and (names_first or "/" not in str(model)):
         return _from_rulebook(question, named)

@@ -33,7 +33,8 @@ def checkpoints(question: Mapping[str, Any], gpus: Gpus) -> Iterator[Checkpoint]
         return
     if _old(gpus, question):
         return
-    plain = NamedModel("", "", json.dumps(dict(config)))
+    named = load_model_names().find(str(question.get("model") or ""))
+    plain = NamedModel("", "", json.dumps(dict(config)), own=named.own if named else {})
     for title, ending, name in (("FP8", "fp8", "FP8-CHECKPOINT"), ("4-bit AWQ", "awq", "4-BIT-CHECKPOINT")):
         stored = load_model_names().stored_as(plain, ending)
         if stored is not None:

@@ -4,7 +4,7 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from bot.rulebook.gpus import GpuSpec
+from bot.rulebook.gpus import GpuSpec, Mention
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.arguments import BY_NAME, Argument, argument_of, value_of
 from bot.usecases.sizing.leftovers import ALONE, QUANTIZATIONS, leftovers
@@ -128,7 +128,7 @@ def _put(reader: Reader, argument: Argument, text: str) -> None:
 
 
 def _hub_ids(reader: Reader) -> None:
-    for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w"):
+    for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w|[A-Za-z0-9][\w.-]*\.gguf"):
         known = reader.models.find(match[0])
         reader.put("model", known.id if known else match[0])
 
@@ -138,7 +138,7 @@ def _named_models(reader: Reader) -> None:
     if "model" in reader.question:
         return
     words = list(re.finditer(r"[A-Za-z0-9][\w.-]*", reader.rest))
-    for length in range(min(5, len(words)), 0, -1):
+    for length in range(min(7, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             run = words[start : start + length]
             name = reader.rest[run[0].start() : run[-1].end()]
@@ -149,18 +149,44 @@ def _named_models(reader: Reader) -> None:
                 return
 
 
+_GB = r"\d{1,3} ?g(?:i?b)?"
+
+
 def _cards(reader: Reader) -> None:
+    _sizes_behind(reader)
     for mention in reader.gpus.mentions(reader.rest):
-        reader.blank(mention.start, mention.end)
-        _put_card(reader, mention.specs, mention.text, mention.count)
-    for match in list(re.finditer(r"(?<![\w.-])(?:(\d{1,2}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?![\w.])", reader.rest, re.IGNORECASE)):
-        found = reader.gpus.find(match[2])  # a bare figure: in a sizing question it is a card, in a log it may be anything
+        specs, end = _by_bare_size(reader, mention)
+        reader.blank(mention.start, end)
+        _put_card(reader, specs, mention.text, mention.count)
+    bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB}))?(?![\w.])"
+    for match in list(re.finditer(bare, reader.rest, re.IGNORECASE)):
+        found = reader.gpus.find(f"{match[2]} {match[3] or ''}")  # a bare figure: in a sizing question a card, in a log anything
         if isinstance(found, GpuSpec) and "gpu" not in reader.question:
             reader.blank(match.start(), match.end())
-            _put_card(reader, (found,), match[2], int(match[1]) if match[1] else None)
+            _put_card(reader, (found,), f"{match[2]} {match[3] or ''}".strip(), int(match[1]) if match[1] else None)
+
+
+def _sizes_behind(reader: Reader) -> None:
+    """`24gb 3090` as `3090 24gb`, the way in which cards are named everywhere else."""
+    for match in re.finditer(
+        rf"(?<![\w.])(?P<size>{_GB}) (?P<card>(?:[A-Za-z]+ ){{0,2}}[A-Za-z]*\d\w*(?: ti)?)(?![\w.])", reader.rest, re.I
+    ):
+        if reader.gpus.find(re.sub(r"(?<=\d)s$", "", match["card"], flags=re.I)) is not None:
+            reader.rest = f"{reader.rest[: match.start()]}{match['card']} {match['size']}{reader.rest[match.end() :]}"
+
+
+def _by_bare_size(reader: Reader, mention: Mention) -> tuple[tuple[GpuSpec, ...], int]:
+    """The cards of a mention and where it ends; a bare figure after a name (`a100 40`) is a size where a card of that name has it."""
+    figure = re.compile(r" (\d{2,3})(?![\w.,%]| ?(?:k|g|gb|t|tokens?|seqs?|req\w*|users?|concurrent)\b)", re.IGNORECASE)
+    after = figure.match(reader.rest, mention.end)
+    sized = tuple(spec for spec in mention.specs if after and spec.nominal_gb == int(after[1]))
+    return (sized, after.end()) if after and sized else (mention.specs, mention.end)
 
 
 def _put_card(reader: Reader, specs: tuple[GpuSpec, ...], text: str, count: int | None) -> None:
+    said = re.search(rf"({_GB})\)?$", text, re.IGNORECASE)
+    if said and all(abs(int(re.sub(r"\D", "", said[1])) - spec.nominal_gb) > 0.12 * spec.nominal_gb for spec in specs):
+        reader.corrections.append(f"{text!r}: {specs[0].id} is the card of that name, and has no {said[1]}")
     usual = tuple(spec for spec in specs if not spec.rare) or specs
     if len(usual) > 1:
         reader.corrections.append(f"{text!r} can be {' or '.join(spec.id for spec in usual)}; write which")
@@ -231,6 +257,27 @@ def _bare_words(reader: Reader) -> None:
             reader.put(*ALONE[words])
     for match in reader.take("|".join(sorted(map(re.escape, QUANTIZATIONS), key=len, reverse=True))):
         reader.put("quantization", match[0].lower())
+    for match in reader.take(r"w?(?P<bits>[48])[ -]?bits?|q(?P<q>[48])(?:_[0k](?:_[sml])?)?"):
+        _bits(reader, match[0], match["bits"] or match["q"])
+
+
+def _bits(reader: Reader, said: str, bits: str) -> None:
+    """`4bit` names no format: one that is named beside it is meant, else the commonest checkpoint of so many bits is taken."""
+    named = reader.question.get("quantization")
+    if named is None:
+        reader.put("quantization", _COMMONEST[bits])
+        reader.corrections.append(f"{said!r} names no format: {_COMMONEST[bits].upper()} is taken, the commonest of {bits} bits")
+    elif (named, bits) == ("gptq", "8"):
+        reader.question["quantization"] = "gptq-int8"
+    elif named not in _OF_BITS[bits]:
+        reader.corrections.append(f"{said!r} is left out: {named} has not {bits} bits")
+
+
+_COMMONEST = {"4": "awq", "8": "fp8"}
+_OF_BITS = {
+    "4": ("awq", "gptq", "nvfp4", "mxfp4", "int4", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"),
+    "8": ("gptq-int8", "fp8", "int8", "w8a8", "bitsandbytes", "bnb", "compressed-tensors"),
+}
 
 
 def _spread(reader: Reader) -> None:

@@ -151,3 +151,38 @@ def test_pictures_kept_out_are_not_encoded() -> None:
         return int(document["terms"][0]["bytes"])
 
     assert activations(limit_mm_per_prompt={"image": 0, "video": 0}) < activations(limit_mm_per_prompt={"image": 1}) == activations()
+
+
+@pytest.mark.parametrize(
+    "words", ["qwen 2.5 72b instruct awq 2 x L40S 32k", "qwen2.5-72b gptq int4 4xL40S", "Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8 4xL40S"]
+)
+async def test_a_checkpoint_that_its_makers_padded_starts_on_two_cards_and_more(desk: Desk, words: str) -> None:
+    document = (await size_words(desk, words)).document
+    assert document["fits"] is True
+    assert any("padded by its makers so that groups of 128 divide" in said for said in document["assumptions"])
+
+
+async def test_the_padding_is_of_those_checkpoints_alone(desk: Desk) -> None:
+    assert config_of("qwen2.5-72b")["intermediate_size"] == 29_568
+    assert config_of("Qwen/Qwen2.5-72B-Instruct-AWQ")["intermediate_size"] == 29_696
+    refused = "14,784 inputs on each of 2 ranks are not whole groups of 128 .* would not start. Choose tensor parallel size 1 with pipeline"
+    with pytest.raises(Unusable, match=refused):
+        await size_words(desk, "qwen2.5-72b w4a16 2xL40S")
+
+
+async def test_the_padded_checkpoint_is_offered_where_the_plain_model_does_not_fit(desk: Desk) -> None:
+    document = (await size_words(desk, "qwen2.5-72b 2xL40S 8k")).document
+    assert document["ways"][0]["change"] == {"checkpoint": "4-bit AWQ"}
+
+
+async def test_a_gguf_file_is_refused_in_words(desk: Desk) -> None:
+    for model in ("Meta-Llama-3-8B-Instruct.Q4_K_M.gguf", "bartowski/Qwen2.5-7B-Instruct-GGUF", "org/model-gguf:Q4_K_M"):
+        with pytest.raises(Unusable, match=r"is a GGUF file: its weights are llama\.cpp's own formats, which are not sized here"):
+            await size_arguments(desk, {"model": model, "gpu": "RTX3060-12GB"})
+    with pytest.raises(Unusable, match="GGUF"):
+        await size_words(desk, "Meta-Llama-3-8B-Instruct.Q4_K_M.gguf on 3060")
+
+
+async def test_a_checkpoint_named_dynamic_scales_its_activations_as_they_come(desk: Desk) -> None:
+    document = (await size_words(desk, "llama-3.3-70b-fp8 2xH100")).document
+    assert not any("static" in said for said in document["assumptions"])

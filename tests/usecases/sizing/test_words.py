@@ -232,3 +232,33 @@ def test_a_draft_without_a_number_is_said() -> None:
 def test_cards_in_different_numbers_are_asked_about_with_one_and_it_says_so() -> None:
     _, corrections = read_words(load_sizing(), "qwen3-32b on 2xH100 or 4xL40S")
     assert any("4xL40S" in sentence and "one number of them, 2" in sentence for sentence in corrections)
+
+
+@pytest.mark.parametrize(
+    ("words", "gpu", "quantization", "said"),
+    [
+        ("mixtral 8x7b on 2x3090 4bit", "RTX3090-24GB", "awq", "'4bit' names no format: AWQ is taken, the commonest of 4 bits"),
+        ("qwen3 30b a3b 4-bit on 24gb 3090", "RTX3090-24GB", "awq", "'4-bit' names no format: AWQ is taken, the commonest of 4 bits"),
+        ("mistral small 24b 4090 q4_k_m", "RTX4090-24GB", "awq", "'q4_k_m' names no format: AWQ is taken, the commonest of 4 bits"),
+        ("llama 3.1 8b on 16 GB 4080 8 bit", "RTX4080-16GB", "fp8", "'8 bit' names no format: FP8 is taken, the commonest of 8 bits"),
+        ("llama 3.1 8b 40gb a100 int4", "A100-40GB", "int4", None),
+        ("llama 3.1 8b 24GB RTX 3090 gptq 8-bit", "RTX3090-24GB", "gptq-int8", None),
+        ("llama 3.1 8b 4090 bnb 4bit", "RTX4090-24GB", "bnb", None),
+        ("llama 3.1 8b 4090 awq 8bit", "RTX4090-24GB", "awq", "'8bit' is left out: awq has not 8 bits"),
+        ("llama 3.1 8b a100 40 fp8", "A100-40GB", "fp8", None),
+        ("llama 3.1 8b 4080 24gb", "RTX4080-16GB", None, "'4080 24gb': RTX4080-16GB is the card of that name, and has no 24gb"),
+    ],
+)
+def test_bits_and_sizes_are_read_as_people_type_them(words: str, gpu: str, quantization: str | None, said: str | None) -> None:
+    question = ask(words)
+    assert (question["gpu"], question.get("quantization")) == (gpu, quantization)
+    assert corrections(words) == ([said] if said else [])
+
+
+def test_a_size_before_several_cards_keeps_their_number_and_a_figure_of_something_else_is_no_size() -> None:
+    assert ask("llama-3.1-8b 2x 24gb 3090") == {
+        "model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "RTX3090-24GB", "tensor_parallel_size": 2,
+    }  # fmt: skip
+    assert ask("llama-3.1-8b a100 40 users")["max_num_seqs"] == 40
+    assert ask("llama-3.1-8b a100 40k")["max_model_len"] == 40_960
+    assert ask("llama-3.1-8b on h100 70GB checkpoint")["gpu"] == "H100-80GB"
