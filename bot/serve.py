@@ -41,11 +41,11 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("aiohttp.access", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    asyncio.run(_until_stopped(settings))
+    asyncio.run(until_stopped(settings))
     return 0
 
 
-async def _until_stopped(settings: Settings) -> None:
+async def until_stopped(settings: Settings) -> None:
     """Work until a signal says stop, which may come while it still starts."""
     stopped = asyncio.Event()
     for name in (signal.SIGINT, signal.SIGTERM):

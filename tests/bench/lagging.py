@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bot import main
+from bot import main, serve
 
 STEP = 0.005  # seconds
 
@@ -27,16 +27,16 @@ async def watch(log: Path) -> None:
 
 
 def run(log: Path) -> int:
-    served = main._served
+    until_stopped = serve.until_stopped
 
-    async def watched(settings: Any) -> int:
+    async def watched(settings: Any) -> None:
         watching = asyncio.create_task(watch(log))
         try:
-            return await served(settings)
+            await until_stopped(settings)
         finally:
             watching.cancel()
 
-    main._served = watched
+    serve.until_stopped = watched
     return main.run(["serve"])
 
 
