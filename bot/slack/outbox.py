@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 REFUSED = "refused"
 """Digest of the note on a post that Slack did not take."""
+TWICE = "twice"
+"""Kind of the delivery that looks for a second message of one kind."""
+LOOK_BACK = (60.0, 600.0)  # seconds after a post whose earlier try had no known end
 LOST = 6.0  # seconds in which Slack shows what it made of a call whose connection was lost
 # Refusals of a layout, after which the same content is tried once in the oldest blocks, then as text alone.
 LAYOUT = frozenset(
@@ -77,9 +80,10 @@ class Outbox:
     ) -> tuple[str, bool]:
         """The ts, and whether the message was there before. `begun`: when an earlier try was (Unix seconds), whose end is not known.
 
-        Before each call its intent is stored, which a worker that has lost its claim cannot; who finds an intent looks in Slack first.
-        Two messages are left only where Slack carries a call out later than `SETTLES` after it was begun, and its caller is dead.
+        Before each call its intent is stored, which a worker that has lost its claim cannot; who finds an intent looks in Slack first,
+        and once more later on, should Slack carry the earlier call out only then.
         """
+        doubted = begun is not None
         metadata = {"event_type": METADATA, "event_payload": {"kind": kind}}
 
         async def intend() -> None:
@@ -98,13 +102,23 @@ class Outbox:
             except UnsureError as unsure:
                 log.warning("post of %s in %s: %s", kind, place.channel, unsure)
                 begun = time.time() - (SETTLES if unsure.ended else SETTLES - LOST)
+                doubted |= not unsure.ended
                 await asyncio.sleep(0.5)
                 continue
             except SlackApiError:
                 await self._store.remember_reply(incident, who.team, place.channel, place.thread or "", "", kind, REFUSED)
                 raise
+            if doubted:
+                await self._doubt(who, place, kind, as_sent(blocks, text)[1], str(answer["ts"]))
             return str(answer["ts"]), False
         raise UnsureError(f"{kind} could not be posted")
+
+    async def _doubt(self, who: Identity, place: Place, kind: str, text: str, ts: str) -> None:
+        """Whether Slack carried out both is looked at later."""
+        since = None if place.thread else str(float(ts) - LOOK_BACK[-1])
+        body = json.dumps({"channel": place.channel, "thread": place.thread or "", "kind": kind, "text": text, "since": since}).encode()
+        for after in LOOK_BACK:
+            await self._store.deliver(who.team, place.channel, None, f"{TWICE}:{ts}:{after:.0f}", TWICE, body, who.enterprise, after=after)
 
     async def _remember(self, who: Identity, place: Place, kind: str, ts: str, incident: str | None, digest: str | None) -> None:
         """Notes the message that stands. A worker that lost its claim while it posted takes its own back, if its heir posted another."""

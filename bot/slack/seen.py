@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -44,7 +44,7 @@ async def sought(
     """
     while True:
         try:
-            found = await _found(call, who, channel, thread, mine, since)
+            found = await anext(ours(call, who, channel, thread, mine, since), None)
         except SlackApiError as refused:
             log.warning("%s cannot be looked through for an answer of ours: %s", channel, refused.response.get("error"))
             return None
@@ -54,9 +54,10 @@ async def sought(
         await asyncio.sleep(min(1.0, left))
 
 
-async def _found(
-    call: Call, who: Identity, channel: str, thread: str | None, mine: Callable[[Message], bool], since: str | None
-) -> Message | None:
+async def ours(
+    call: Call, who: Identity, channel: str, thread: str | None, mine: Callable[[Message], bool], since: str | None = None
+) -> AsyncIterator[Message]:
+    """All of ours that Slack shows there now, after the ts `since`. SlackApiError where Slack does not let us look."""
     cursor = ""
     for _ in range(PAGES):
         page: dict[str, Any] = {"cursor": cursor} if cursor else {}
@@ -65,12 +66,10 @@ async def _found(
             answer = await call(who, "conversations.history", channel=channel, limit=200, include_all_metadata=True, **page)
         else:
             answer = await call(who, "conversations.replies", channel=channel, ts=thread, limit=200, include_all_metadata=True, **page)
-        messages: Sequence[Message] = answer.get("messages") or ()
-        for message in messages:
+        for message in answer.get("messages") or ():
             own = message.get("bot_id") == who.bot_id or message.get("user") == who.bot_user
             if own and mine(message) and (since is None or float(message["ts"]) > float(since)):
-                return message
+                yield message
         cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
         if not cursor or thread is None:  # a channel's history comes newest first
-            return None
-    return None
+            return

@@ -29,6 +29,7 @@ WORKERS = 6
 MOST_LENT = 30  # workers that stand in for others
 LEASE = 20.0  # seconds a claim holds without renewal: how long an answer is late after kill -9
 PAUSE = 1.0  # seconds between looks at an empty queue
+INHERIT_EVERY = 3.0  # seconds between looks for workers that died
 TRIES = 6
 OUTAGE = 30  # tries while Slack or the database cannot be reached: about half an hour, with a minute between them in the end
 WORLD = (UnsureError, StoreError, aiohttp.ClientError, TimeoutError)
@@ -56,6 +57,7 @@ class Workers:
         self._looking = asyncio.Lock()
         self._stopping = False
         self._noted = -NOTED_EVERY
+        self._inherited = -INHERIT_EVERY
         self._lent: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -120,7 +122,8 @@ class Workers:
         return True
 
     async def _inherit(self) -> None:
-        """What a process held that was killed here is worked at once."""
+        """What a process held that was killed here is worked at once, be it an earlier one or one beside this."""
+        self._inherited = time.monotonic()
         try:
             if count := await self._room.store.release(is_dead):
                 log.warning("taken over from a process that ended: %s", count)
@@ -135,6 +138,8 @@ class Workers:
         async with self._looking:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), PAUSE)
+            if time.monotonic() - self._inherited > INHERIT_EVERY:
+                await self._inherit()
 
     async def _deliver(self, delivery: "Delivery") -> None:
         """The one error handler: what is not mended here is tried again later, and said in the end."""

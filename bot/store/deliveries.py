@@ -1,11 +1,11 @@
 """Deliveries: what a chat sent, stored before it is acknowledged, worked once, in order within a thread."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, func, select, text, update
+from sqlalchemy import Connection, RowMapping, func, or_, select, text, update
 
 from bot.store.errors import LostClaimError
 from bot.store.numbers import clock, label, number_of
@@ -45,16 +45,25 @@ class Delivery:
 
 
 def deliver(
-    connection: Connection, team: str, channel: str | None, thread: str | None, key: str, kind: str, payload: bytes, enterprise: str | None
+    connection: Connection,
+    team: str,
+    channel: str | None,
+    thread: str | None,
+    key: str,
+    kind: str,
+    payload: bytes,
+    enterprise: str | None,
+    after: float = 0.0,
 ) -> bool:
-    """Keep what arrived; False when the key is already there. What has no thread is a thread of its own."""
+    """Keep what arrived; False when the key is already there. What has no thread is a thread of its own. Due `after` seconds."""
     where = {"team": team, "channel": channel or "", "thread": thread or key}
     if connection.dialect.name == "postgresql":
         # Ids are given before they are committed: within a thread they must become visible in their order.
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": "\x1f".join(where.values())})
     now = clock()
-    row = {**where, "enterprise": enterprise or "", "dedup": key, "kind": kind, "payload": payload, "state": "waiting"}
-    insert = upsert(connection, deliveries).values(**row, at=now, ready_at=now).on_conflict_do_nothing(index_elements=("team", "dedup"))
+    row: dict[str, Any] = {**where, "enterprise": enterprise or "", "dedup": key, "kind": kind, "payload": payload, "state": "waiting"}
+    row |= {"at": now, "ready_at": now + int(after * _SECOND)}
+    insert = upsert(connection, deliveries).values(**row).on_conflict_do_nothing(index_elements=("team", "dedup"))
     return connection.execute(insert.returning(deliveries.c.key)).first() is not None
 
 
@@ -90,13 +99,17 @@ def renew(connection: Connection, delivery: int, lease_seconds: float) -> bool:
     return _change(connection, delivery, lease)
 
 
-def release(connection: Connection, dead: Callable[[str], bool]) -> int:
+def holders(connection: Connection) -> list[str]:
+    """Workers that hold something."""
+    c = deliveries.c
+    return [worker for worker in connection.execute(select(c.worker).where(c.state == "working").distinct()).scalars() if worker]
+
+
+def release(connection: Connection, dead: Sequence[str]) -> int:
     """The claims of dead workers end now, not with their leases; gives how many."""
     c = deliveries.c
-    held = connection.execute(select(c.worker).where(c.state == "working").distinct()).scalars()
-    gone = [worker for worker in held if worker and dead(worker)]
-    ended = update(deliveries).where(c.state == "working", c.worker.in_(gone)).values(lease_until=0)
-    return connection.execute(ended).rowcount if gone else 0
+    ended = update(deliveries).where(c.state == "working", c.worker.in_(dead), c.lease_until > 0).values(lease_until=0)
+    return connection.execute(ended).rowcount
 
 
 def finish(connection: Connection, delivery: int) -> bool:
@@ -114,10 +127,15 @@ def fail(connection: Connection, delivery: int, error: str, retry_after: float |
 
 
 def backlog(connection: Connection) -> dict[str, Any]:
-    """How many wait, are in work, or failed for good, and how many seconds the oldest unfinished one has waited."""
-    rows = connection.execute(select(deliveries.c.state, func.count()).group_by(deliveries.c.state))
+    """How many wait, are in work, or failed for good, and how many seconds the oldest unfinished one has waited.
+
+    What is not due yet for the first time does not wait.
+    """
+    c = deliveries.c
+    begun = or_(c.ready_at <= clock(), c.attempts > 0)
+    rows = connection.execute(select(c.state, func.count()).where(begun).group_by(c.state))
     counts = {row[0]: row[1] for row in rows}
-    oldest = connection.execute(select(func.min(deliveries.c.at)).where(deliveries.c.state.in_(("waiting", "working")))).scalar()
+    oldest = connection.execute(select(func.min(c.at)).where(begun, c.state.in_(("waiting", "working")))).scalar()
     waited = 0.0 if oldest is None else max(0.0, (clock() - oldest) / _SECOND)
     return {**{state: counts.get(state, 0) for state in ("waiting", "working", "failed")}, "oldest_seconds": waited}
 

@@ -253,10 +253,19 @@ class Store:
     # Deliveries
 
     async def deliver(
-        self, team: str, channel: str | None, thread: str | None, key: str, kind: str, payload: bytes, enterprise: str | None = None
+        self,
+        team: str,
+        channel: str | None,
+        thread: str | None,
+        key: str,
+        kind: str,
+        payload: bytes,
+        enterprise: str | None = None,
+        *,
+        after: float = 0.0,
     ) -> bool:
-        """Keep what arrived before it is acknowledged; False when its key is already there."""
-        return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise)
+        """Keep what arrived before it is acknowledged; False when its key is already there. It is due in `after` seconds."""
+        return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise, after)
 
     async def arrived(self, team: str, key: str) -> bool:
         """Whether something of that key was ever delivered, done or not."""
@@ -274,7 +283,8 @@ class Store:
 
     async def release(self, dead: Callable[[str], bool]) -> int:
         """What workers hold that `dead` says are gone may be claimed at once; gives how much."""
-        return await self._write(deliveries.release, dead)
+        gone = [worker for worker in await self._read(deliveries.holders) if dead(worker)]
+        return await self._write(deliveries.release, gone) if gone else 0
 
     async def renew(self, delivery: int, lease_seconds: float = 60) -> bool:
         """The lease counts from now again; False when the delivery is no longer in work."""

@@ -10,6 +10,7 @@ from bot.usecases.forget import forget
 from bot.usecases.recall import history, show
 from bot.usecases.reply import Reply
 from bot.usecases.settle import settle, undo
+from bot.usecases.show_anew import show_anew
 from bot.usecases.sizing.ask import size_arguments, size_words
 from bot.usecases.stats import stats
 
@@ -31,3 +32,4 @@ class Asks:
     size_arguments: Ask = size_arguments
     explain: Ask = explain
     audit: Ask = audit
+    show_anew: Callable[..., Awaitable[None]] = show_anew

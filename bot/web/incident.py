@@ -96,6 +96,7 @@ async def _into(request: web.Request, incident: Mapping[str, Any], given: Sequen
     viewer = viewer_of(request)
     origin = Origin(team=viewer.team, enterprise=viewer.enterprise, channel=incident.get("channel"), thread=incident.get("thread"))
     reply = await door.asks.diagnose(door.desk, origin, given, into=incident["id"])
+    await door.asks.show_anew(door.desk, viewer, incident["id"])
     says = " ".join(filter(None, (left_out, reply.warning)))
     return go(request, f"/d/{incident['id']}", says or "Read again, with what you added.")
 
@@ -108,6 +109,7 @@ async def settle(request: web.Request) -> web.Response:
     if result not in RESULTS:
         raise Fault(400, "That is no outcome", f"An outcome is one of {', '.join(RESULTS)}. Go back and press one of the buttons.")
     reply = await door.asks.settle(door.desk, viewer_of(request), name, result, form.fields.get("note", "").strip() or None)
+    await door.asks.show_anew(door.desk, viewer_of(request), name)
     return go(request, f"/d/{name}", reply.document["says"], list(reply.document.get("checklist") or []))
 
 
@@ -116,6 +118,7 @@ async def undo(request: web.Request) -> web.Response:
     await _fields(request)
     door, name = door_of(request), (await incident_of(request))["id"]
     reply = await door.asks.undo(door.desk, viewer_of(request), name)
+    await door.asks.show_anew(door.desk, viewer_of(request), name)
     return go(request, f"/d/{name}", reply.document["says"])
 
 
@@ -126,6 +129,7 @@ async def forget(request: web.Request) -> web.Response:
     if form.fields.get("sure") != "yes":
         raise Fault(400, "Nothing was erased", "Tick the box that says you are sure, then press the button again.")
     reply = await door.asks.forget(door.desk, viewer_of(request), name)
+    await door.asks.show_anew(door.desk, viewer_of(request), name, erased=True)
     return go(request, f"/d/{name}", reply.document["says"])
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.slack import calls, seen
+from bot.slack import calls, outbox, seen
 from bot.store.deliveries import HELD
 from bot.store.store import Store
 from tests.slack.material import CRASH, SECRETS
@@ -118,3 +118,22 @@ async def test_a_word_in_a_direct_message_is_said_once(world: World) -> None:
         await asyncio.sleep(0.2)
         told = [m for m in world.answers(direct) if "hidden before anything was stored" in words(m)]
         assert len(told) == 1
+
+
+async def test_a_post_that_slack_carries_out_long_after_it_was_given_up_is_taken_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "POST_SECONDS", 0.5)
+    monkeypatch.setattr(seen, "SETTLES", 1.0)
+    monkeypatch.setattr(outbox, "SETTLES", 1.0)
+    monkeypatch.setattr(outbox, "LOST", 1.0)
+    monkeypatch.setattr(outbox, "LOOK_BACK", (4.0,))
+    world.slack.fault("chat.postMessage", "slow", value=3.0)
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.until(lambda: len(world.answers(world.channel, ts)) == 2)
+        await world.until(lambda: world.slack.called("chat.delete"))
+        (left,) = world.answers(world.channel, ts)
+        kept = await world.store.reply_of(world.team.id, world.channel.id, ts, "diagnosis")
+        assert kept is not None
+        assert kept.ts == left["ts"]

@@ -8,6 +8,10 @@ import pytest
 
 from bot.domain.incident import Contribution, Origin
 from bot.slack.surfaces.home import turned
+from bot.usecases.desk import Viewer
+from bot.usecases.forget import forget
+from bot.usecases.settle import settle
+from bot.usecases.show_anew import show_anew
 from tests.fakeslack.state import Channel
 from tests.slack import material
 from tests.slack.material import CRASH, NO_RANK
@@ -459,3 +463,20 @@ async def test_a_watch_where_the_bot_hears_nothing_asks_to_be_invited(world: Wor
         await world.ann.slash(apart, "watch")
         shown = await world.until(lambda: world.ann.sees(apart))
         assert "Invite me" in shown[-1]["text"]
+
+
+async def test_what_is_settled_and_erased_on_the_page_is_shown_in_the_thread(world: World) -> None:
+    async with world.bot() as door:
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.quiet()
+        viewer = Viewer(world.team.id, world.bob.id, None, frozenset({world.channel.id}))
+        await settle(door.room.desk, viewer, "D-0001", "fixed")
+        await show_anew(door.room.desk, viewer, "D-0001")
+        await world.until(lambda: "Undo" in words(answer))
+        await forget(door.room.desk, viewer, "D-0001")
+        await show_anew(door.room.desk, viewer, "D-0001", erased=True)
+        await world.until(lambda: "is erased" in words(answer))
+        await world.quiet()
+        assert "Tried to allocate" not in words(answer)
+        assert len(world.answers(world.channel)) == 1

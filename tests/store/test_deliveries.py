@@ -192,3 +192,27 @@ async def test_a_post_that_was_begun_is_known_by_its_empty_ts(store: Store) -> N
     assert found is not None
     assert (found.ts, found.digest) == ("", None)
     assert begun - 1 <= found.at <= time.time() + 1
+
+
+async def test_what_is_due_later_is_not_worked_before_and_holds_nothing_else_up(store: Store) -> None:
+    assert await store.deliver("T1", "C1", None, "later", "twice", b"{}", after=0.4)
+    assert await store.deliver("T1", "C1", None, "now", "message", b"{}")
+    first = await store.claim("w", 5)
+    assert first is not None
+    assert first.key == "now"
+    assert await store.claim("w", 5) is None
+    await asyncio.sleep(0.5)
+    then = await store.claim("w", 5)
+    assert then is not None
+    assert then.key == "later"
+
+
+async def test_what_arrived_is_known_by_its_key_whether_it_is_done_or_not(store: Store) -> None:
+    assert not await store.arrived("T1", "delete:C1:1.0")
+    await store.deliver("T1", "C1", "1.0", "delete:C1:1.0", "delete", b"{}")
+    assert await store.arrived("T1", "delete:C1:1.0")
+    assert not await store.arrived("T2", "delete:C1:1.0")
+    claimed = await store.claim("w", 5)
+    assert claimed is not None
+    await store.finish(claimed.id)
+    assert await store.arrived("T1", "delete:C1:1.0")

@@ -53,6 +53,7 @@ class Shelf:
             show=ask("show", "incident", self._show),
             stats=ask("stats", "stats", lambda *a, **k: documents.review()),
             forget=ask("forget", "notice", lambda *a: {"schema": "oombot.notice/1", "says": "D-0187 was erased."}),
+            show_anew=ask("show_anew", "notice", lambda *a, **k: {}),
             size_words=ask("size_words", "sizing", lambda *a: {}),
             size_arguments=ask("size_arguments", "sizing", lambda *a: {}),
             explain=ask("explain", "explanation", self._explain),

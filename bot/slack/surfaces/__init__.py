@@ -2,6 +2,7 @@
 
 from bot.slack.surfaces import (
     buttons,
+    changed,
     digest,
     direct_message,
     edits,
@@ -15,6 +16,7 @@ from bot.slack.surfaces import (
     shortcuts,
     slash,
     thread,
+    twice,
     watch,
 )
 from bot.slack.surfaces.surface import Surface
@@ -35,4 +37,6 @@ SURFACES: tuple[Surface, ...] = (
     revoked.SURFACE,
     reminder.SURFACE,
     digest.SURFACE,
+    changed.SURFACE,
+    twice.SURFACE,
 )
