@@ -54,7 +54,7 @@ def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
     if one.asks or one.names("prose.pressure"):
         return None
-    if one.has("cache") and (less := falls_short(one)) is not None:
+    if one.has("cache", "pool") and (less := falls_short(one)) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     needs += [(cache, left) for cache, left in one.pairs("cache", "left", _NEARBY) if _beside(one.text, left, _NOTHING)]
@@ -103,7 +103,7 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
         return None
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
-    starting = one.has("fraction") or one.names(*first) or (one.has("device") and not one.relations and falls_short(one))
+    starting = one.has("fraction") or one.names(*first) or (not one.relations and not one.has("shortage") and falls_short(one))
     complains = one.has(*COMPLAINTS, "need") and not one.has("host")
     return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 
