@@ -112,11 +112,7 @@ class ArgumentReader:
             figures = prose and not line.speaker.pid and (place in given or place in marked)
             if len(text) > LONGEST or not (place in given or figures):
                 continue
-            text = text[
-                : min(
-                    (at for words in (self._advice if prose else self._signed_advice) if (at := text.find(words)) >= 0), default=len(text)
-                )
-            ]
+            text = _before(self._advice if prose else self._signed_advice, text)
             if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in _CURES))):
                 text = _PROPOSED.sub("", text)
             if place in given:
@@ -190,6 +186,11 @@ class ArgumentReader:
                 continue
             yield Found(rule, value, PROSE)
             yield from self._more(rule, text, end, PROSE)
+
+
+def _before(words: Sequence[str], text: str) -> str:
+    """The text up to the first of these words."""
+    return text[: min((at for said in words if (at := text.find(said)) >= 0), default=len(text))]
 
 
 def _anchors(spellings: Iterable[str]) -> Iterator[str]:
