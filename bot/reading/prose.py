@@ -30,7 +30,10 @@ def is_talk(book: Rulebook, line: LogLine) -> bool:
     anywhere, anchored = _unspoken(book)
     if anywhere.match(line.text) is not None:
         return False
-    return not any(anchor in line.text and pattern.match(line.text) is not None for anchor, pattern in anchored)
+    for anchor, pattern in anchored:  # noqa: SIM110  every line is asked, and any() takes twice the time
+        if anchor in line.text and pattern.match(line.text) is not None:
+            return False
+    return True
 
 
 @lru_cache(maxsize=4)

@@ -71,9 +71,16 @@ def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
     """(argument, its figure as text, where that ends) of each."""
     stretches = [(max(found.start() - AROUND, 0), found.end() + AROUND) for found in _DIGITS.finditer(text)]
     for argument, marks, pattern in _FORMS if stretches else ():
-        if any(mark in text for mark in marks):
+        if _stands(marks, text):
             for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
                 yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
+
+
+def _stands(marks: tuple[str, ...], text: str) -> bool:
+    for mark in marks:  # noqa: SIM110  every line is asked, and any() takes twice the time
+        if mark in text:
+            return True
+    return False
 
 
 def _length(match: "re.Match[str]") -> str:
