@@ -92,7 +92,8 @@ def _runner(scene: Scene, versions: Sequence[Version]) -> str:
         return "v1"
     if shown.intersection(_V0_FACTS):
         return "v0"
-    files = " ".join(scene.evidence.lines.get((f.source, f.line), "") for f in scene.facts if "budget" in f.kinds)
+    places = dict.fromkeys((f.source, f.line) for f in scene.facts if "budget" in f.kinds)  # of a whole export on one line, once
+    files = " ".join(scene.evidence.lines.get(place, "") for place in places)
     if "gpu_model_runner.py" in files or any("gpu_model_runner.py" in f.path for f in scene.evidence.frames):
         return "v1"
     if any("v1/worker/gpu/" in f.path for f in scene.evidence.frames):

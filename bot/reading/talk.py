@@ -76,15 +76,14 @@ def talks(words: Words, moments: Mapping[str, Moment], asked: Some, text: str, b
 
 def _parts(asked: Some, text: str) -> Iterator[_Part]:
     ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
-    holds = asked.held
     start = end = held = 0
-    for word, _, stop in asked.automaton.find_matches_as_indexes(text, overlapping=True):
+    for stop, may_be in asked.standing(text):
         if stop > end:
             if held:
                 yield _Part(start, end, held)
             place = bisect_left(ends, stop)
             start, end, held = ends[place - 1], ends[place], 0
-        held |= holds[word]
+        held |= may_be
     if held:
         yield _Part(start, end, held)
 

@@ -1,7 +1,7 @@
 """The words of people's sentences that rules/words.toml knows, found in a text all at once."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,10 +44,18 @@ class _Word(NamedTuple):
 
 
 class Some(NamedTuple):
-    """Some words' beginnings, and of each what word may begin so (`Words.bits`)."""
+    """Some words' beginnings: of each what word may begin so (`Words.bits`), and behind what it does not: a letter, if it is one."""
 
     automaton: ahocorasick_rs.AhoCorasick
     held: Sequence[int]
+    behind: Sequence[Set[str]]
+
+    def standing(self, text: str) -> Iterator[tuple[int, int]]:
+        """(where it ends, what word may begin so) of each that stands in a plain text, by where they end."""
+        held, behind = self.held, self.behind
+        for number, start, end in self.automaton.find_matches_as_indexes(text, overlapping=True):
+            if text[start - 1 : start] not in behind[number]:
+                yield end, held[number]
 
 
 class Words:
@@ -82,8 +90,9 @@ class Words:
 
     def among(self, bits: int) -> Some:
         """Those that may be one of these."""
-        some = [(begin, held) for begin, held in zip(self._begins, self._held, strict=True) if held & bits]
-        return Some(ahocorasick_rs.AhoCorasick([begin for begin, _ in some]), [held for _, held in some])
+        some = {begin: held for begin, held in zip(self._begins, self._held, strict=True) if held & bits}
+        behind = [_LETTERS if begin[0] in _LETTERS else frozenset[str]() for begin in some]
+        return Some(ahocorasick_rs.AhoCorasick(list(some)), list(some.values()), behind)
 
     def mentions(self, text: str, start: int, end: int) -> list[Mention]:
         """The words that begin between two places of a plain text, in their order; of two that overlap, the longer one."""
