@@ -85,7 +85,8 @@ def _cache(document: Document) -> Iterator[str]:
         rows.append(("full requests in the pool", f"{kv['max_concurrency']:.2f}", f"{kv['tokens']:,} tokens as this version prints them"))
         rows.append(("blocks", f"{kv['num_blocks']:,}", f"of {kv['block_size']:,} tokens"))
     if kv["longest_context"] is not None:
-        rows.append(("longest single request", f"{kv['longest_context']:,}", "tokens, the model's own limit aside"))
+        likely = "if the estimates hold, " if document.get("range") else ""
+        rows.append(("longest single request", f"{kv['longest_context']:,}", f"tokens, {likely}the model's own limit aside"))
     yield f"\n{bold('KV cache')}, per rank"
     yield table(rows, right=(1,))
     yield wrapped(
@@ -115,7 +116,11 @@ def _ways(document: Document) -> Iterator[str]:
         yield f"\n{bold('What would make it fit')}, cheapest first"
         for way in ways:
             yield wrapped(f"{way['says']}. {_sentence(way['costs'])}", first="  - ", indent="    ")
-    elif document["headline"] in ("It does not fit", "It may fit"):
+    if at_once := document.get("at_once"):
+        yield "\n" + wrapped(f"{bold('At once')}: {_sentence(at_once['says'])}", first="")
+        for way in at_once["ways"]:
+            yield wrapped(f"{way['says']}. {_sentence(way['costs'])}", first="  - for all of them: ", indent="    ")
+    if not ways and document["headline"] in ("It does not fit", "It may fit"):
         yield "\n  Nothing that was tried makes it fit for certain."
     for said in room:
         yield wrapped(_sentence(said))

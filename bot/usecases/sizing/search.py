@@ -1,7 +1,8 @@
 """What would make it fit, found by asking again with one thing changed; and what still fits when it does."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from bot.budget.search import first, largest
@@ -17,6 +18,8 @@ Ask = Callable[[Mapping[str, Any]], Document | None]
 STEP = 256  # tokens: lengths are searched in whole multiples
 LEAST_LENGTH = 1024
 """Tokens of context below which a shorter one is no way out: hardly a prompt fits."""
+CHEAPEST = 3
+"""Ways that are told, and beside them the cheapest with other cards where none of these needs them: a choice, not a catalogue."""
 TENSOR_SIZES = (1, 2, 4, 8, 16, 32)
 MOST_UTILIZATION = 0.95  # above it, what comes on top of the budget (graphs, communicators) has no room on any card
 
@@ -44,10 +47,29 @@ def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) 
     found = _fitting(ask, _changes(ask, question, document, gpus))
     hardware = _fitting(ask, _cards(ask, question, gpus))
     between = [] if found else _fitting(ask, _checkpoints_and_more(ask, question, gpus))
-    return [*found, *between, *(hardware or ([] if found else _fitting(ask, _pairs(ask, question))))]
+    hardware = hardware or ([] if found else _fitting(ask, _pairs(ask, question)))
+    cheapest = [*found, *between][:CHEAPEST]
+    return [*cheapest, *hardware[: max(1, CHEAPEST - len(cheapest))]]
 
 
-def _fitting(ask: Ask, changes: Iterator[Change]) -> list[dict[str, Any]]:
+def ways_for_all(ask: Ask, question: Mapping[str, Any], requests: int, gpus: Gpus) -> list[dict[str, Any]]:
+    """What would hold so many full-length requests at once, for certain: an 8-bit cache, more ranks, a larger card; cheapest first."""
+
+    def held(changes: Mapping[str, Any]) -> Document | None:
+        answer = ask(changes)
+        return answer if answer is not None and answer.get("fits") and surely_held(answer) >= requests else None
+
+    return _fitting(held, chain(_narrower_cache(question), _cards(held, question, gpus)))[: CHEAPEST - 1]
+
+
+def surely_held(document: Document) -> float:
+    """Full-length requests that the smallest pool of the range holds at once; where nothing is estimated, the pool."""
+    kv, pool = document["kv"], document["ranks"][document["limiting_rank"] or 0]["kv_pool_bytes"] or 0
+    low = ((document.get("range") or {}).get("kv_pool_bytes") or [pool])[0]
+    return float((kv["max_concurrency"] or 0) * max(0, low) / pool) if pool > 0 else 0.0
+
+
+def _fitting(ask: Ask, changes: Iterable[Change]) -> list[dict[str, Any]]:
     found = []
     for change in sorted(changes, key=lambda one: one.price):
         answer = ask(change.arguments)
@@ -64,7 +86,8 @@ def room(ask: Ask, question: Mapping[str, Any], document: Document) -> list[str]
     asked = int(question.get("max_model_len") or 0)
     longest = _longest(ask) if asked > 0 else None
     if longest and longest > asked:
-        said.append(f"up to {longest:,} tokens of context would fit")
+        worst = " even at the worst of the estimates" if document.get("range") else ""
+        said.append(f"up to {longest:,} tokens of context would fit{worst}")
     fewest = first(_smaller_sizes(question), lambda tp: _fits(ask, {"tensor_parallel_size": tp}))
     if fewest is not None:
         said.append(f"tensor parallel size {fewest} would be enough")
@@ -91,13 +114,17 @@ def _smaller_sizes(question: Mapping[str, Any]) -> Sequence[int]:
 def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
     yield from _shorter(ask, document)
     yield from _budget(ask, question)
-    if not str(question.get("kv_cache_dtype") or "auto").startswith(("fp8", "nvfp4", "int")):
-        yield Change({"kv_cache_dtype": "fp8"}, "half the bytes per cached value; quality needs a check of its own", 20)
+    yield from _narrower_cache(question)
     yield from _leaner(ask, question)
     for price, one in enumerate(checkpoints(question, gpus)):
         yield Change(one.arguments, one.costs, 32 + price, {"checkpoint": one.title})
     if not any(question.get(name) is not None for name in ("weights_bytes", "checkpoint_bytes")) and not quantization_method(question):
         yield Change({"quantization": "fp8"}, "weights turned into 8 bits while they load; quality needs a check of its own", 35)
+
+
+def _narrower_cache(question: Mapping[str, Any]) -> Iterator[Change]:
+    if not str(question.get("kv_cache_dtype") or "auto").startswith(("fp8", "nvfp4", "int")):
+        yield Change({"kv_cache_dtype": "fp8"}, "half the bytes per cached value; quality needs a check of its own", 20)
 
 
 def _shorter(ask: Ask, document: Document) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from bot.domain.foreign import foreign_json
 from bot.reading.model.config import Missing, UnknownArchitecture
 from bot.rulebook.planning import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.sizing.at_once import at_once
 from bot.usecases.sizing.command import command, model_shown
 from bot.usecases.sizing.compare import compare, several
 from bot.usecases.sizing.draft import told_of_draft
@@ -40,7 +41,8 @@ def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | N
         _, told = _told(rules, question, measured)
         ask = partial(_again, rules, question, measured)
         found = ways(ask, question, told, rules.gpus)
-        return Reply("sizing", {**told, **_to_run(told, found), "ways": found, "room": room(ask, question, told)})
+        more = {"ways": found, "room": room(ask, question, told), "at_once": at_once(ask, question, told, rules.gpus)}
+        return Reply("sizing", {**told, **_to_run(told, found), **more})
     except Refused as refused:
         raise Unusable(str(refused)) from refused
 
