@@ -1,6 +1,7 @@
 """`oombot history`: past incidents by words and fields."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from bot.cli.terminal import put, shortened, table
@@ -41,12 +42,29 @@ def _text(reply: Reply) -> str:
     if not rows:
         return "\n".join(["Nothing found." if document["query"] else "No incidents yet. oombot diagnose FILE makes the first.", *said])
     lines = [
-        [r["id"], r["at"][:10], r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""] for r in rows
+        [r["id"], r["at"][:10], _engine(r), r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""]
+        for r in rows
     ]
-    head = ["id", "date", "phase", "rank", "model", "gpu", "change", "outcome"]
-    return "\n".join(
-        [f"{document['count_text']} found", table([head, *[[shortened(cell, 48) for cell in line] for line in lines]], headed=True), *said]
-    )
+    head = ["id", "date", "engine", "phase", "rank", "model", "gpu", "change", "outcome"]
+    shown = table([head, *[[shortened(cell, 48) for cell in line] for line in lines]], headed=True)
+    return "\n".join([f"{document['count_text']} found{_not_shown(document)}", *said, shown])
+
+
+def _not_shown(document: Mapping[str, Any]) -> str:
+    """How many of them the table leaves out, and how to see them."""
+    from bot.usecases.recall import MOST_ROWS
+
+    shown = len(document["rows"])
+    left = document["count"] - shown
+    if left <= 0:
+        return ""
+    how = "" if shown >= MOST_ROWS else f" --limit {min(document['count'], MOST_ROWS)} shows more;"
+    over = "more than " if document["count_text"].endswith("+") else ""
+    return f", {shown} shown and {over}{left:,} not:{how} words and fields (since:7d) narrow it down"
+
+
+def _engine(row: Mapping[str, Any]) -> str:
+    return " ".join(filter(None, (row["engine"] or "", row["engine_version"] or "")))
 
 
 def _rank(row: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, column, func, literal,
 from bot.store import rollups, tables
 from bot.store.derived import OPEN
 from bot.store.index import mark
+from bot.store.query import spellings
 from bot.store.sight import unindexed, visible
 from bot.store.tables import incidents
 
@@ -174,16 +175,13 @@ class Hits:
 
     def _tsquery(self) -> Any:
         config: ColumnElement[Any] = literal_column("'simple'::regconfig")
-        parts = []
+        parts: list[ColumnElement[Any]] = []
         for word in self.words:
             if word.endswith("*"):
                 parts.append(func.to_tsquery(config, literal(" <-> ".join(word[:-1].split()) + ":*")))
             else:
-                parts.append(func.phraseto_tsquery(config, literal(word)))
-        joined: ColumnElement[Any] = parts[0]
-        for part in parts[1:]:
-            joined = joined.op("&&")(part)
-        return joined
+                parts.append(_all([func.phraseto_tsquery(config, literal(one)) for one in spellings(word)], "||"))
+        return _all(parts, "&&")
 
 
 def _any_mark(field: str, some: Sequence[str]) -> str:
@@ -203,5 +201,18 @@ def _match(expression: str) -> ColumnElement[bool]:
 
 
 def _said(words: Sequence[str]) -> str:
-    quoted = [f'"{word[:-1]}" *' if word.endswith("*") else f'"{word}"' for word in words]
-    return f"words : ({' AND '.join(quoted)})"
+    return f"words : ({' AND '.join(map(_spelt, words))})"
+
+
+def _spelt(word: str) -> str:
+    if word.endswith("*"):
+        return f'"{word[:-1]}" *'
+    written = [f'"{one}"' for one in spellings(word)]
+    return written[0] if len(written) == 1 else f"({' OR '.join(written)})"
+
+
+def _all(parts: Sequence[ColumnElement[Any]], sign: str) -> ColumnElement[Any]:
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined.op(sign)(part)
+    return joined

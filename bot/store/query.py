@@ -63,7 +63,9 @@ def parse(text: str, now: datetime) -> Query:
         elif field in MOMENTS:
             at = _moment(piece["value"].strip('"'), now)
             if at is None:
-                ignored.append(f"{piece[0]}: {field} takes a span such as 12h, 7d or 4w, or a date such as 2026-11-30.")
+                ignored.append(
+                    f"{piece[0]}: {field} takes a span such as 12h, 7d or 4w, yesterday, or a date such as 2026-11-30; it is left out."
+                )
             else:
                 moments[field] = at
         elif field in FIELDS:
@@ -71,7 +73,7 @@ def parse(text: str, now: datetime) -> Query:
         else:
             known = ", ".join((*FIELDS, *MOMENTS))
             ignored.append(f"{field}: is no field. Fields are {known}; words without a colon are searched in the logs.")
-    return Query(tuple(terms), tuple(words), moments.get("since"), moments.get("until"), tuple(ignored), tuple(numbers))
+    return Query(tuple(terms), tuple(_joined(words)), moments.get("since"), moments.get("until"), tuple(ignored), tuple(numbers))
 
 
 def _field(field: str, value: str, terms: list[Term], ignored: list[str]) -> None:
@@ -96,7 +98,32 @@ def _phrase(phrase: str | None, word: str | None) -> list[str]:
     return [said + "*" if phrase is None and (word or "").endswith("*") else said]
 
 
+OUT_OF_MEMORY = "out of memory"
+_WRITTEN = ("outofmemoryerror", "outofmemoryexception")
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """A phrase of a query and the other ways in which logs write it: what people call out of memory is one word in an exception's name."""
+    if OUT_OF_MEMORY not in word:
+        return (word,)
+    return (word, *(word.replace(OUT_OF_MEMORY, written) for written in _WRITTEN))
+
+
+def _joined(words: list[str]) -> list[str]:
+    """Words with `out`, `of`, `memory` in a row as the phrase that they are: apart they say nothing."""
+    parts = OUT_OF_MEMORY.split()
+    for start in range(len(words) - len(parts) + 1):
+        if words[start : start + len(parts)] == parts:
+            return [*words[:start], OUT_OF_MEMORY, *_joined(words[start + len(parts) :])]
+    return words
+
+
+_DAYS = {"today": 0, "yesterday": 1}
+
+
 def _moment(text: str, now: datetime) -> int | None:
+    if text.lower() in _DAYS:
+        return micros(now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=_DAYS[text.lower()]))
     ago = _AGO.fullmatch(text)
     if ago:
         return micros(now - timedelta(**{_UNITS[ago[2].lower()]: int(ago[1])}))

@@ -1,7 +1,7 @@
 """Search: newest first, at most 50 rows, counts up to 10,000; by relevance only where few enough match."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,9 @@ from sqlalchemy import Connection, func, literal, select, text, union_all
 
 from bot.store import rollups
 from bot.store.derived import OPEN
-from bot.store.hits import COUNT_UP_TO, Hits
+from bot.store.hits import COUNT_UP_TO, Hits, Values
 from bot.store.packed import unpack
-from bot.store.query import Query
+from bot.store.query import Query, spellings
 from bot.store.sight import Sight
 from bot.store.tables import contributions, incidents
 from bot.store.values import resolve
@@ -39,10 +39,22 @@ def search(connection: Connection, who: Sight, query: Query, limit: int, before:
     hits = Hits(connection, who, values, query.words, query.since, query.until, query.numbers)
     count, more, counts = _count(connection, who, hits)
     few = not more and 0 < count <= _RANK_UP_TO[connection.dialect.name]
+    if not count:
+        unseen = (*unseen, *_alone(connection, who, query, values))
     rows = hits.ranked(limit, before) if query.words and few else None
     if rows is None:
         rows = hits.newest(limit, before)
     return Found(_quoted(connection, rows, query.words), count, more, counts, unseen)
+
+
+def _alone(connection: Connection, who: Sight, query: Query, values: Values) -> Iterator[str]:
+    """Why nothing is found where each field finds something: how many each finds by itself."""
+    if len(query.terms) + len(query.words) + (query.since is not None) + (query.until is not None) < 2:
+        return
+    known = {field: rollups.values(connection, who.team, field, who.channels) for field in values}
+    found = [f"{field} {sum(known[field].get(value, 0) for value in some):,}" for field, some in values.items()]
+    if found:
+        yield f"No incident has all of it. Found by each field alone: {', '.join(found)}. Take one away."
 
 
 def _count(connection: Connection, who: Sight, hits: Hits) -> tuple[int, bool, dict[str, dict[str, int]]]:
@@ -68,7 +80,8 @@ def _quoted(connection: Connection, rows: list[dict[str, Any]], words: Sequence[
         return [row | {"excerpt": None} for row in rows]
     query = select(contributions.c.incident, contributions.c.text).where(contributions.c.incident.in_([row["key"] for row in rows]))
     query = query.where(contributions.c.text.is_not(None))
-    pattern = re.compile("|".join(r"[\W_]+".join(map(re.escape, word.rstrip("*").split())) for word in words), re.IGNORECASE)
+    written = [one for word in words for one in spellings(word.rstrip("*"))]
+    pattern = re.compile("|".join(r"[\W_]+".join(map(re.escape, word.split())) for word in written), re.IGNORECASE)
     lines: dict[int, str] = {}
     for key, packed in connection.execute(query.order_by(contributions.c.incident, contributions.c.number)):
         said = "" if key in lines else unpack(packed) or ""

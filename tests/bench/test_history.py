@@ -36,6 +36,8 @@ SEARCHES = (
     "gpu:mi300x phase:host_memory outcome:wrong rank:7 tp:1 version:0.33.2",
     "sampler",
     '"CUDA out of memory"',
+    "out of memory",
+    "out of memory gpu:h100",
     "rarebird",
     "rarebird gpu:h100",
     '"unhandled cuda error" phase:serving',

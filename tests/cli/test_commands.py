@@ -86,6 +86,19 @@ def test_what_is_cut_says_so_and_a_moment_reads_as_one(oombot: Oombot, tmp_path:
     assert re.match(r"D-0001, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n", oombot("show", "1")[1])
 
 
+def test_history_says_what_it_does_not_show_how_to_see_it_and_what_it_left_out(oombot: Oombot, log: Path) -> None:
+    for _ in range(3):
+        oombot("diagnose", str(log))
+    assert oombot("history")[1].splitlines()[0] == "3 found"
+    few = oombot("history", "--limit", "2")[1].splitlines()
+    assert few[0] == "3 found, 2 shown and 1 not: --limit 3 shows more; words and fields (since:7d) narrow it down"
+    assert few[1].split()[:4] == ["id", "date", "engine", "phase"]
+    assert "vllm" in few[2]
+    left_out = oombot("history", "since:banana")[1].splitlines()
+    assert left_out[1].endswith("yesterday, or a date such as 2026-11-30; it is left out.")
+    assert len(left_out) == 6
+
+
 def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oombot: Oombot, tmp_path: Path) -> None:
     assert oombot("history", "--limit", "-3")[0] == 2
     (tmp_path / "words.txt").write_text("The vLLM pod ended while it loaded the weights: OOMKilled, exit code 137")

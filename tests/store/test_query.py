@@ -16,7 +16,7 @@ def test_an_unknown_field_is_answered_with_those_there_are() -> None:
 
 
 def test_a_field_without_a_value_and_a_comparison_that_makes_no_sense_are_said() -> None:
-    asked = parse("gpu: model:>qwen since:yesterday", NOW)
+    asked = parse("gpu: model:>qwen since:someday", NOW)
     assert (asked.terms, asked.since) == ((), None)
     assert asked.ignored[0].startswith("gpu: has no value")
     assert "only version, rank, tp can be compared" in asked.ignored[1]
@@ -71,3 +71,14 @@ def test_a_short_version_spans_its_releases() -> None:
     assert span
     inside = [span[0] <= (version_sort(version) or 0) < span[1] for version in ("0.19.9", "0.20.0rc1", "0.20.0", "0.20.7", "0.21.0")]
     assert inside == [False, True, True, True, False]
+
+
+def test_days_are_meant_from_their_beginning() -> None:
+    assert parse("since:yesterday", NOW).since == micros(datetime(2026, 11, 29, tzinfo=UTC))
+    assert parse("since:today until:Today", NOW).until == micros(datetime(2026, 11, 30, tzinfo=UTC))
+
+
+def test_out_of_memory_is_one_thing_however_it_is_typed() -> None:
+    assert parse("Out of memory sampler", NOW).words == ("out of memory", "sampler")
+    assert parse('"CUDA out of memory"', NOW).words == ("cuda out of memory",)
+    assert parse("out of blocks", NOW).words == ("out", "of", "blocks")

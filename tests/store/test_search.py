@@ -167,6 +167,29 @@ async def test_an_outcome_taken_back_is_no_longer_found(filled: Store) -> None:
     assert 1 in await numbers(filled, "outcome:open")
 
 
+async def test_out_of_memory_is_found_where_an_exception_is_named_so(store: Store) -> None:
+    for said in (
+        "torch.cuda.OutOfMemoryError: Tried to allocate 2 GiB",
+        "it ran out of memory",
+        "we are out of blocks of memory",
+        "TileOutOfMemoryErrors",
+    ):
+        await store.append(Origin(), [paste(said)], document())
+    for words in ("out of memory", '"Out of memory"', "OUT OF MEMORY phase:graph_capture"):
+        assert sorted(await numbers(store, words)) == [1, 2], words
+    assert await numbers(store, "out of memory tried") == [1]
+    assert [row["excerpt"] for row in (await ask(store, "out of memory tried")).rows] == [
+        "torch.cuda.OutOfMemoryError: Tried to allocate 2 GiB"
+    ]
+
+
+async def test_fields_that_find_nothing_together_say_what_each_finds(filled: Store) -> None:
+    (said,) = (await ask(filled, "gpu:h100 phase:serving since:90d")).unseen
+    assert said == "No incident has all of it. Found by each field alone: gpu 1, phase 1. Take one away."
+    assert (await ask(filled, "gpu:h100")).unseen == ()
+    assert (await ask(filled, "nowhere")).unseen == ()
+
+
 async def test_words_of_two_contributions_count_together(store: Store) -> None:
     await store.append(Origin(), [paste("first half")], document())
     await store.append(Origin(), [paste("second part")], None, into="1")
