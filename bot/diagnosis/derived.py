@@ -1,6 +1,7 @@
 """Facts that follow from figures: arithmetic that decides when words do not. Rules name them by kind."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from bot.domain.deployment import Setting
@@ -52,7 +53,7 @@ _NOBODY = Speaker(key="")
 
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
-    found = list(_of_error(book, evidence, error)) if error is not None else []
+    found = list(_of_error(book, evidence, error)) if error is not None else [cut for cut in (_cut_off(evidence),) if cut is not None]
     told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence), *_of_frames(evidence)]
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
@@ -68,6 +69,20 @@ def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
         text=base.text if base else "",
         order=base.order if base else 0,
     )
+
+
+_EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception|Interrupt|Exit)(?::\s|$)|out of memory", re.IGNORECASE)
+
+
+def _cut_off(evidence: Evidence) -> Fact | None:
+    """The last frame of a traceback below which no line names an exception: the end of the paste, or a gap, took it."""
+    last = max(evidence.frames, key=lambda frame: (frame.source, frame.line), default=None)
+    if last is None:
+        return None
+    here = (last.source, last.line)
+    if any(place[0] == last.source and place > here and _EXCEPTION.search(text) for place, text in evidence.lines.items()):
+        return None
+    return Fact("derived.error-cut-off", frozenset({"error-cut-off"}), {}, last.speaker, last.source, last.line, last.echo, last.order)
 
 
 def _of_frames(evidence: Evidence) -> Iterator[Fact]:

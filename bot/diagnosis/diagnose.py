@@ -14,7 +14,7 @@ from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
 from bot.diagnosis.scene import Scene
-from bot.diagnosis.summary import deployment_of, sizing_note, summary_of
+from bot.diagnosis.summary import cut_note, deployment_of, sizing_note, summary_of
 from bot.diagnosis.verdict import choose
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence, Fact
@@ -58,8 +58,8 @@ def diagnose(
         proof=_proof(scene, chosen),
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(scene.failing, scene.facts),
-        summary=summary_of(scene, phase, verdict, rank, rule),
-        notes=sizing_note(scene, phase, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
+        summary=summary_of(scene, phase, verdict, rank, rule, next((r.says for r in book.rules if r.id == rule), "")),
+        notes=cut_note(scene, phase) + sizing_note(scene, phase, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

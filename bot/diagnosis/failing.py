@@ -106,7 +106,7 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
         return 3
     if fact.id == "host.kernel-oom" and "victim" not in fact.fields:
         return 1  # the line that names whom the kernel killed says it all
-    if "nccl" in fact.kinds or fact.id in ("host.exit-9", "torch.allocator-warning"):
+    if "nccl" in fact.kinds or fact.id in ("host.exit-9", "host.exit-137", "torch.allocator-warning"):
         return 2
     if _in_words(fact):
         return 1

@@ -133,9 +133,9 @@ def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: lis
     for finding in found:
         if finding.phase != chosen.phase and finding.weight != "hint":
             others.setdefault(finding.phase, f"line {finding.proof[0].line} speaks for it" if finding.proof else "figures speak for it")
-    mark = last_mark(book, scene)
+    mark = last_mark(book, scene) if chosen.phase != "not_oom" else None  # how far it came is no sign that memory was short
     if mark is not None:
         for phase in (mark[0].then, *mark[0].also):
             if phase != chosen.phase:
-                others.setdefault(phase, f"line {mark[1].line} is the last sign of progress and does not exclude it")
+                others.setdefault(phase, f"line {mark[1].line} is the last sign of how far it came")
     return tuple(Possible(phase, why) for phase, why in list(others.items())[:2])  # type: ignore[arg-type]

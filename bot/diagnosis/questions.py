@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bot.diagnosis.scene import Scene, holds
+from bot.diagnosis.summary import unexplained
 from bot.domain.diagnosis import FollowUp, Phase
 from bot.domain.rank import Rank
 from bot.rulebook.book import Rulebook
@@ -43,7 +44,7 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         yield "first_error"  # the kernel's log, or the container's last state, tells who killed it
     if phase in ("not_oom", "host_memory"):
         return
-    if scene.error is None and verdict != "certain":
+    if scene.error is None and (verdict != "certain" or unexplained(scene, phase)):
         yield "first_error"
     grid = evidence.grid
     if evidence.engine == "llama.cpp":

@@ -25,11 +25,23 @@ PHASE_WORDS: Mapping[str, str] = {
     "host_memory": "the machine's own memory, not the card's",
 }
 
+_ELSEWHERE_WORDS: Mapping[str, Mapping[str, str]] = {
+    "llama.cpp": {"profiling": "allocating the compute buffers, after the cache", "warmup": "the warm-up run"},
+    "sglang": {"profiling": "measuring memory at the start", "kv_cache_sizing": "sizing the token pool: a check, not a failed allocation"},
+    "tgi": {"profiling": "the warm-up batch, before the cache was sized"},
+}
+"""What another engine does in a phase that bears vLLM's name."""
+
 _CONFIG = re.compile(r'"architectures"\s*:\s*\[')
 
 
-def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None) -> str:
-    """One sentence that says what failed, where, and how sure."""
+def phase_words(engine: str, phase: str) -> str:
+    """The phase inside a sentence, as that engine goes through it."""
+    return _ELSEWHERE_WORDS.get(engine, {}).get(phase) or PHASE_WORDS[phase]
+
+
+def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None, says: str = "") -> str:
+    """One sentence that says what failed, where, and how sure. `says`: what the rule that decided has to say of it."""
     if phase == "unknown":
         if scene.error:
             return "The evidence does not decide which phase failed."
@@ -39,21 +51,53 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
             return "This is a model's config.json and no log: `oombot size --config FILE --gpu NAME` says whether the model will start."
         where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
         return f"There is no memory error in {where}, so no phase can be named."
-    if phase == "not_oom" and rule == "not-oom.question":
-        return "This asks how memory is used and shows no failure."
     if phase == "not_oom":
-        return "This is no out-of-memory failure." if verdict == "certain" else "This is probably no out-of-memory failure."
+        return _NO_SHORTAGE.get(rule or "") or _no_shortage(verdict, says)
     if scene.has("profiling_assert") and phase == "profiling":
         return "Stopped in the profiling run by an assertion: free memory changed while it was measured. That is no shortage."
     where = f" on {who}" if rank is not None and (who := named(rank.number, rank.label)) else ""
+    during = phase_words(scene.evidence.engine, phase)
+    sure = "" if verdict == "certain" else "Probably: "
+    if unexplained(scene, phase):
+        why = "the line that says why is cut off" if scene.has("error-cut-off") else "no line here says that memory ran out"
+        return _opened(sure, f"Stopped{where} in {during}; {why}.")
     figures = scene.error.figures if scene.error is not None else {}
     tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
     size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""
     checks = phase in ("kv_cache_sizing", "startup_check")
     lead = f"Stopped{where} in " if checks else "Out of " if phase == "host_memory" else f"Out of memory{where} in "
-    sure = "" if verdict == "certain" else "Probably: "
-    sentence = f"{lead}{PHASE_WORDS[phase]}{size}."
+    return _opened(sure, f"{lead}{during}{size}.")
+
+
+_NO_SHORTAGE = {
+    "not-oom.question": "This asks how memory is used and shows no failure.",
+    "not-oom.ready": "The server started; nothing failed in this log.",
+    "not-oom.stopped": "The server was asked to stop; nothing failed before that in this log.",
+}
+
+
+def _no_shortage(verdict: str, says: str) -> str:
+    sure = "" if verdict == "certain" else "probably "
+    return f"This is {sure}no out-of-memory failure{': ' + says if says else ''}."
+
+
+def _opened(sure: str, sentence: str) -> str:
     return sure + (sentence[0].lower() + sentence[1:] if sure else sentence)
+
+
+def unexplained(scene: Scene, phase: Phase) -> bool:
+    """Is only known where it stopped, by a frame or a mark, and nothing says that memory was short?"""
+    said = ("says-oom", "says-sizing", "pool-not-positive", "says-host", "says-killed", "host-kill")
+    return phase not in ("unknown", "not_oom", "host_memory") and scene.error is None and not any(scene.has(kind) for kind in said)
+
+
+def cut_note(scene: Scene, phase: Phase) -> tuple[str, ...]:
+    """What the change rests on where the error itself is not shown."""
+    if not unexplained(scene, phase):
+        return ()
+    return (
+        "No line here says that memory ran out. The change is the one for a shortage in this phase: if the error says something else, leave it.",
+    )
 
 
 _AMOUNT = re.compile(r"(?i)how (?:much|many|large|big)|\bneed|多少|minimum|which (?:gpu|card)|enough")

@@ -113,12 +113,13 @@ class Mark(Shape, frozen=True):
 
 
 class PhaseRule(Shape, frozen=True):
-    """A message or a constellation that names a phase."""
+    """A message or a constellation that names a phase. `says`: what happened, where the phase's own words do not say it."""
 
     id: str
     phase: str
     weight: Literal["decisive", "strong", "hint"]
     title: str = ""
+    says: str = ""
     all: list[Condition] = []
     any: list[Condition] = []
     none: list[Condition] = []

@@ -7,6 +7,7 @@ from bot.usecases.diagnose import QUESTION
 
 TOPICS = {"not-oom.preemption": "preemption", "not-oom.preemptions-counted": "preemption"}
 """What rules found that is no failure, and a topic explains."""
+NOTHING_FAILED = ("not-oom.ready", "not-oom.stopped")
 _LOG = "send the log from the server's start to its first error"
 
 
@@ -21,6 +22,8 @@ def next_step(document: Mapping[str, Any]) -> str:
         return f"Ask it as “explain” and a few words of it (“explain” alone lists the topics), or {_LOG}."
     if proof["rule"] in TOPICS:
         return f"“explain {TOPICS[proof['rule']]}” says when this matters and what helps."
+    if proof["rule"] in NOTHING_FAILED:
+        return "If it failed later, send the log from there to its first error."
     if not proof["text"]:
         return f"If memory ran out all the same, {_LOG}."
     return f"Go by line {proof['line']}, which says what it was. If memory ran out all the same, {_LOG}."

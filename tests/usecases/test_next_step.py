@@ -29,6 +29,10 @@ LOG = "If memory ran out all the same, send the log from the server's start to i
         (diagnosis(phase="unknown"), ""),
         (diagnosis(proof=proof("not-oom.illegal-access")), f"Go by line 12, which says what it was. {LOG}"),
         (diagnosis(proof=proof("not-oom.illegal-access", None)), LOG),
+        (
+            diagnosis(proof=proof("not-oom.ready", "Application startup complete.")),
+            "If it failed later, send the log from there to its first error.",
+        ),
         (diagnosis(), LOG),
     ],
 )
