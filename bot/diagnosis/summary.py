@@ -96,7 +96,8 @@ def cut_note(scene: Scene, phase: Phase) -> tuple[str, ...]:
     if not unexplained(scene, phase):
         return ()
     return (
-        "No line here says that memory ran out. The change is the one for a shortage in this phase: if the error says something else, leave it.",
+        "No line here says that memory ran out. The change is the one for a shortage in this phase: "
+        "if the error says something else, leave it.",
     )
 
 
