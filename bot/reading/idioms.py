@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from bot.reading.amounts import falls_short
+from bot.reading.amounts import DEMANDS, falls_short
 from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
@@ -104,7 +104,7 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
     starting = one.has("fraction") or one.names(*first) or (not one.relations and not one.has("shortage") and falls_short(one))
-    complains = one.has(*COMPLAINTS, "need") and not one.has("host")
+    complains = one.has(*COMPLAINTS, *DEMANDS) and not one.has("host")
     return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 
 

@@ -61,8 +61,10 @@ class Speech:
 
     def _all(self, talk: Talk) -> list[Said]:
         best = self._best(talk)
-        if best is None or best.moment.id == "prose.launch":
-            best = self._together(talk) or best
+        grows = best is not None and best.moment.id == "prose.growth"  # over requests, where nothing else is named
+        if best is None or grows or best.moment.id == "prose.launch":
+            together = self._together(talk)
+            best = best if together is None or (grows and together.moment.again) else together
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not self._elsewhere(talk) else None
         found = (self._shortage(talk), self._failure(talk), best, failed, *self._beside(talk))
         return [said for said in found if said is not None]
