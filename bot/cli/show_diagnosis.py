@@ -114,7 +114,7 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         if change["command"]:
             yield command(change["command"])
             if "MODEL" in change["command"].split():
-                yield wrapped("MODEL stands for yours. Flags that you have and that are not shown stay as they are.")
+                yield wrapped("MODEL stands for yours.")
         yield wrapped(change["because"])
         if change["frees_bytes"]:
             yield f"  It frees {figure('frees_bytes', change['frees_bytes'])}."

@@ -1,34 +1,82 @@
 """The one change as a command line that can be pasted: the engine's own flags, every value that came out of a log quoted."""
 
+import json
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.values import COMPUTED
+from bot.domain.deployment import Setting
+from bot.domain.evidence import Evidence
 from bot.domain.known import Known
 from bot.rulebook.book import Rulebook
-from bot.rulebook.files import ArgumentRule, RemedyRule
+from bot.rulebook.files import ArgumentRule, Launch, RemedyRule
 
+MANY = "N"
+"""Stands for a number of ranks that nobody told."""
 NEEDS_A_VALUE = ("lower", "raise", "set")
 
 
 def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
-    """The command line with the one change; None where it is no flag or has no value yet."""
+    """The start with the one change; None where it is no flag, has no value yet, or another program starts the engine its own way."""
     if not rule.flag or (value is None and (rule.direction in NEEDS_A_VALUE or rule.value in COMPUTED)):
         return None
     if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
         return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
-    given = _given(scene)
+    given = given_start(scene)
     if given is not None:
-        return shlex.join(_with_change(book, rule, value, given))
-    begins = next(launch.command for launch in book.launches if scene.evidence.engine in launch.engines)
+        return _written(book, rule, value, given)
+    if scene.has("other-launcher"):
+        return None
+    begins = next(launch.command for launch in book.launches if scene.evidence.engine in launch.engines and _has(launch, scene))
     model = scene.evidence.deployment.model
     return " ".join(
         [begins, shlex.quote(model.value) if model else "MODEL", *_unchanged(book, rule, scene), *map(shlex.quote, _changed(rule, value))]
     )
 
 
-def _given(scene: Scene) -> Sequence[str] | None:
+def _has(launch: Launch, scene: Scene) -> bool:
+    """Does the release that speaks have this launcher? Where none is known, it has."""
+    try:
+        version = Version(scene.evidence.engine_version or "")
+    except InvalidVersion:
+        return True
+    return not launch.vllm or scene.evidence.engine not in ("vllm", "unknown") or version in SpecifierSet(launch.vllm, prereleases=True)
+
+
+def _written(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> str:
+    """As it was given: a command, the arguments of a container, a call."""
+    if given[0].endswith(":"):
+        return f"{given[0]} {json.dumps(_with_change(book, rule, value, given[1:]))}"
+    if given[0].endswith("("):
+        return f"{given[0]}{', '.join(_called(rule, value, given[1:]))})"
+    return shlex.join(_with_change(book, rule, value, given))
+
+
+def _called(rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
+    """The arguments of a call, with the change by its name in Python."""
+    name, off = rule.flag.lstrip("-").replace("-", "_"), False
+    if name.startswith("no_"):
+        name, off = name.removeprefix("no_"), True
+    words = [] if rule.direction == "remove" else [f"{name}={_in_python(value, off)}"]
+    place = next((at for at, word in enumerate(given) if word.partition("=")[0] == name), None)
+    return [*given, *words] if place is None else [*given[:place], *words, *given[place + 1 :]]
+
+
+def _in_python(value: str | None, off: bool) -> str:
+    if value in (None, "true"):
+        return str(not off)
+    parts = str(value).split()
+    if len(parts) > 1 and all(part.isdigit() for part in parts):
+        return f"[{', '.join(parts)}]"
+    return str(value) if re.fullmatch(r"\d+(\.\d+)?|\{.*\}", str(value)) else repr(value)
+
+
+def given_start(scene: Scene) -> Sequence[str] | None:
     """The start that failed, as its words: the last one before the first error, else the last of all."""
     commands = scene.evidence.deployment.commands
     error = scene.error
@@ -39,7 +87,7 @@ def _given(scene: Scene) -> Sequence[str] | None:
 
 def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
     """The words as given, but for the one flag, however it was spelled; a new one stands at the end."""
-    spellings = {rule.flag, *_spellings(book, rule.flag)}
+    spellings = {form.replace("_", "-") for form in (rule.flag, *_spellings(book, rule.flag))}
     kept: list[str] = []
     put = False
     skipping = False
@@ -70,19 +118,38 @@ def _changed(rule: RemedyRule, value: str | None) -> list[str]:
 
 
 def _unchanged(book: Rulebook, rule: RemedyRule, scene: Scene) -> Iterator[str]:
-    """The arguments that a log said and that stay, as this engine writes them."""
+    """The arguments that stay, as this engine writes them: what was given, and what the engine reports but did not work out itself."""
     changed = rule.flag.lstrip("-").replace("-", "_")
-    arguments = scene.evidence.deployment.arguments
-    tags = scene.evidence.grid.tp
-    if tags and tags > 1 and not scene.evidence.grid.at_least and changed != "tensor_parallel_size":
-        arguments = {"tensor_parallel_size": Known(tags), **arguments}  # the tags of the workers say it where no flag does
+    evidence = scene.evidence
+    arguments = {**_by_tags(scene), **evidence.deployment.arguments}
     for argument in book.arguments:
-        known = arguments.get(argument.name) if argument.carried and argument.name != changed else None
-        if known is None or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
+        known = arguments.get(argument.name) if argument.name != changed else None
+        given = argument.name in evidence.deployment.given
+        carried = (argument.carried and (given or not argument.resolved)) or (
+            given and argument.kind != "bool" and argument.name != "model"
+        )
+        if known is None or not carried or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
             continue
-        flag = argument.spelled.get(scene.evidence.engine, f"--{argument.name.replace('_', '-')}")
+        flag = argument.spelled.get(evidence.engine, f"--{argument.name.replace('_', '-')}")
         if flag and flag != rule.flag:
             yield flag if known.value is True else f"{flag} {shlex.quote(str(known.value))}"
+
+
+def hinted(evidence: Evidence) -> bool:
+    """Do tags show that there are several ranks and not how many, where no flag says it?"""
+    return evidence.grid.at_least and (evidence.grid.tp or 1) > 1 and evidence.deployment.number("tensor_parallel_size") is None
+
+
+def _by_tags(scene: Scene) -> dict[str, Known[Setting]]:
+    """Sizes that the tags of the workers say where no flag does; expert parallelism is in them only where it is on."""
+    grid, failing = scene.evidence.grid, scene.failing
+    sizes = {} if grid.at_least else {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp}
+    told: dict[str, Known[Setting]] = {name: Known(size) for name, size in sizes.items() if size and size > 1}
+    if hinted(scene.evidence):
+        told["tensor_parallel_size"] = Known(MANY)
+    if failing is not None and "_EP" in failing.label:
+        told["enable_expert_parallel"] = Known(True)
+    return told
 
 
 def _of_one(argument: ArgumentRule, value: object) -> bool:

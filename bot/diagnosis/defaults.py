@@ -37,11 +37,11 @@ def possible_defaults(book: Rulebook, evidence: Evidence, name: str) -> list[flo
     rule = next(argument for argument in book.arguments if argument.name == name)
     printed = _version(evidence) if evidence.engine_version else None
     allowed = evidence.engine_version_range or ""
-    held = (default for when, default in rule.default.items() if (_holds(when, printed) if printed else _meet(when, allowed)))
+    held = (default for when, default in rule.default.items() if (_holds(when, printed) if printed else meet(when, allowed)))
     return [float(default) for default in held if isinstance(default, int | float)]
 
 
-def _meet(one: str, other: str) -> bool:
+def meet(one: str, other: str) -> bool:
     """Do two ranges of versions share one? Then the beginning of one of them lies in the other."""
     return _holds(one, _beginning(other)) or _holds(other, _beginning(one))
 

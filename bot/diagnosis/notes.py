@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from bot.diagnosis.command import MANY
 from bot.diagnosis.failing import answered_rank, said_of_rank
 from bot.domain.diagnosis import Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
@@ -32,6 +33,7 @@ def notes_of(
         *_tenants(evidence, derived, change),
         *_counted_from_default(evidence, change, fractions),
         *_counted_from_figures(evidence, derived, change),
+        *_of_command(evidence, derived, change),
         *_version(evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
@@ -104,6 +106,25 @@ def _counted_from_figures(evidence: Evidence, derived: Sequence[Fact], change: R
         )
     elif change.value is not None:
         yield _COUNTED.format(change.value, "what SGLang takes by itself, about 0.88")
+
+
+def _of_command(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+    """What the command that stands there does not hold: whatever was not in the paste, a size that only tags hint at, a secret's value."""
+    if change is None or change.flag is None or change.flag.lstrip("-").isupper():
+        return
+    by = next((f for f in evidence.facts if "other-launcher" in f.kinds), None)
+    if change.command is None:
+        if by is not None and not evidence.deployment.commands and change.flag.startswith("-"):
+            who = f"{by.fields['program']}, line {by.line}"
+            yield f"Another program starts the engine here ({who}): it may write {change.flag} in its own way."
+        return
+    if "[hidden]" in change.command:
+        yield "[hidden] in the command stands for a secret that is not kept: put yours in."
+    if evidence.deployment.commands:
+        return
+    yield "The command is put together from what the paste says: flags that you gave and that are not in it stay as they are."
+    if f" {MANY} " in f"{change.command} ":
+        yield f"{MANY} in the command stands for the number of tensor-parallel ranks: their tags show {evidence.grid.tp} or more."
 
 
 def _version(evidence: Evidence) -> Iterator[str]:

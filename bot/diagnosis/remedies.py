@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from bot.diagnosis.command import command
+from bot.diagnosis.defaults import meet
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.values import COMPUTED, missing
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
@@ -29,7 +30,7 @@ def remedies(
     tried = {t.get("id") for t in refuted}
     found: dict[tuple[str, str], tuple[Remedy, Set[str]]] = {}
     for rule in book.remedies:
-        if _offered(rule, scene, phase) and rule.id not in tried and (rule.flag or rule.id, rule.direction) not in found:
+        if _offered(book, rule, scene, phase) and rule.id not in tried and (rule.flag or rule.id, rule.direction) not in found:
             remedy = _remedy(book, rule, scene, budget)
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy, frozenset(rule.same_step)
@@ -68,14 +69,25 @@ def _engine(scene: Scene) -> str:
     return "foreign" if scene.evidence.engine == "unknown" and scene.has("foreign-engine") else scene.evidence.engine
 
 
-def _offered(rule: RemedyRule, scene: Scene, phase: Phase) -> bool:
+def _offered(book: Rulebook, rule: RemedyRule, scene: Scene, phase: Phase) -> bool:
     engine = _engine(scene)
     return (
         phase in rule.phases
         and (engine in rule.engines or "any" in rule.engines)
+        and _has_flag(book, rule, scene)
         and _in_range(rule.vllm, scene.evidence.engine_version)
         and holds(scene, all_=rule.all, any_=rule.any, none=rule.none)
     )
+
+
+def _has_flag(book: Rulebook, rule: RemedyRule, scene: Scene) -> bool:
+    """Has a release that may be the one the flag of this change? Where nothing tells the release, it has."""
+    name = rule.flag.lstrip("-").replace("-", "_")
+    wanted = next((argument.vllm for argument in book.arguments if argument.name == name), "")
+    if not wanted or scene.evidence.engine not in ("vllm", "unknown"):
+        return True
+    printed, allowed = scene.evidence.engine_version, scene.evidence.engine_version_range
+    return _in_range(wanted, printed) if printed else meet(wanted, allowed or "")
 
 
 def _in_range(wanted: str, version: str | None) -> bool:

@@ -15,7 +15,8 @@ class Deployment:
     """`arguments` by the engine's own names (`gpu_memory_utilization`), `environment` by variable.
 
     `tried` holds a flag that the paste tried at several values; `host` the machine's own memory in bytes
-    (memory_bytes, limit_bytes, rss_bytes, shm_bytes). `commands` holds each start as the person gave it, in the order of the text.
+    (memory_bytes, limit_bytes, rss_bytes, shm_bytes). `commands` holds each start as the person gave it, in the order of the text;
+    `given` the names of arguments that a flag or a person gave, not the engine's own report.
     """
 
     model: Known[str] | None = None
@@ -27,6 +28,7 @@ class Deployment:
     host: Mapping[str, Known[int]] = field(default_factory=dict)
     launcher: Known[str] | None = None
     commands: tuple[Known[tuple[str, ...]], ...] = ()
+    given: frozenset[str] = frozenset()
 
     def value(self, name: str) -> Setting | None:
         """The value of one engine argument, or None when nothing says it."""

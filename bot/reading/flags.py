@@ -259,15 +259,18 @@ def arguments_of(book: Rulebook) -> ArgumentReader:
 
 def read_arguments(
     book: Rulebook, lines: Sequence[LogLine]
-) -> tuple[dict[str, Known[Setting]], dict[str, tuple[Setting, ...]], dict[str, Known[Setting]]]:
-    """(arguments, the ones tried at several values, environment variables).
+) -> tuple[dict[str, Known[Setting]], dict[str, tuple[Setting, ...]], dict[str, Known[Setting]], frozenset[str]]:
+    """(arguments, the ones tried at several values, environment variables, the names that a flag or a person gave).
 
     The most trusted place counts; a number that a flag and the engine's own dump say differently was tried at both.
     """
     reader = arguments_of(book)
     given: dict[str, dict[int, list[Known[Setting]]]] = {}
+    by_hand: set[str] = set()
     for line, (rule, value, trust) in reader.read(list(argument_texts(lines))):
         given.setdefault(rule.name, {}).setdefault(trust, []).append(Known(value, "log", line.source, line.number))
+        if trust == FLAG or (trust != DUMP and not line.signed):
+            by_hand.add(rule.name)
     arguments: dict[str, Known[Setting]] = {}
     tried: dict[str, tuple[Setting, ...]] = {}
     environment: dict[str, Known[Setting]] = {}
@@ -278,7 +281,7 @@ def read_arguments(
             (environment if name.isupper() else arguments)[name] = found[0]
         else:
             tried[name] = tuple(values)
-    return arguments, tried, environment
+    return arguments, tried, environment, frozenset(by_hand)
 
 
 def _most_trusted(by_trust: dict[int, list[Known[Setting]]]) -> list[Known[Setting]]:

@@ -13,6 +13,7 @@ import ahocorasick_rs
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
 from bot.reading.anchored import standing
+from bot.reading.starts import called, manifest_start
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Launch
 
@@ -25,12 +26,17 @@ _HIDDEN = "[hidden]"
 LONGEST = 8000
 MOST_LINES = 60
 """Lines that one command may run over."""
-_NOT_REPEATED = frozenset({"model", "model_tag", "api_key"})
-"""The model stands in front; a secret stands nowhere. Everything else was given for a reason."""
+_NOT_REPEATED = frozenset({"model", "model_tag"})
+"""The model stands in front. Everything else was given for a reason; of a secret only the flag is known."""
+_SECRET = frozenset({"api_key"})
+_CONTAINER = frozenset({"docker", "podman", "nerdctl"})
+_BEFORE = re.compile(r"[A-Za-z_]\w*=.*|(?:\S*/)?python[\d.]*|-[mu]|env|sudo|nohup", re.DOTALL)
+"""What belongs to a start and stands in front of it: variables, an interpreter."""
+_STOP = re.compile(r"(?<=[\]}\w\"'])[.,;:]+$")
 
 
 def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str, ...]], ...]:
-    """Each start of an engine with its line, as words: the engine's own command, then the arguments as given, secrets left out."""
+    """Each start of an engine with its line, as words: the command that was given, with all its arguments; secrets stand hidden."""
     found: list[Known[tuple[str, ...]]] = []
     automaton, starts = _starts_of(book)
     first: dict[int, int] = {}
@@ -44,7 +50,7 @@ def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str,
         if start is None:
             words = _dumped(line.text.partition(_GIVEN)[2])
         elif line.level is None or "--" in line.text:
-            words = _after(_whole(lines, place), *start)
+            words = _after(*_whole(lines, place, start[0]), *start) or manifest_start(lines, place, *start)
         if words:
             found.append(Known(tuple(words), "log", line.source, line.number))
     return tuple(found)
@@ -57,30 +63,64 @@ def _starts_of(book: Rulebook) -> tuple[ahocorasick_rs.AhoCorasick, Sequence[tup
     return ahocorasick_rs.AhoCorasick([_GIVEN, *(start for start, _ in starts)]), [None, *starts]
 
 
-def _whole(lines: Sequence[LogLine], place: int) -> str:
-    """The command with the lines that it goes on in: after a backslash, or as indented flags."""
-    text = lines[place].text
+def _whole(lines: Sequence[LogLine], place: int, start: str) -> tuple[str, str]:
+    """What stands before `start` and behind it, with the lines that the command begins in and goes on in: those that end in a backslash,
+    or are indented flags.
+    """
+    before, _, text = lines[place].text.partition(start)
+    for line in reversed(lines[max(0, place - MOST_LINES) : place]):
+        if line.source != lines[place].source or line.level is not None or not line.text.rstrip().endswith("\\"):
+            break
+        before = line.text.rstrip().removesuffix("\\") + " " + before
     for line in lines[place + 1 : place + MOST_LINES]:
         goes_on = text.rstrip().endswith("\\") or line.text.lstrip().startswith("--")
         if line.source != lines[place].source or line.level is not None or not goes_on:
             break
         text = text.rstrip().removesuffix("\\") + " " + line.text.strip()
-    return text
+    return before, text
 
 
-def _after(text: str, start: str, launch: Launch) -> list[str] | None:
-    """The words behind `start`, up to what is no argument any more; None where this is a sentence about the command."""
-    rest = text.partition(start)[2]
-    rest = rest[re.match(r"[\w.:@-]*", rest).end() :] if "/" in start and not start.endswith(".py") else rest  # type: ignore[union-attr]  # an image's tag
-    words = [word for word in _words(_REST.split(rest, maxsplit=1)[0]) if word.strip()]
+def _after(before: str, rest: str, start: str, launch: Launch) -> list[str] | None:
+    """The start as words, up to what is no argument any more; None where this is a sentence about the command."""
+    if start.endswith("("):
+        return called(rest, start) if not before[-1:].isalnum() and before[-1:] != "_" else None
+    tag = re.match(r"[\w.:@-]*", rest).group() if "/" in start and not start.endswith(".py") else ""  # type: ignore[union-attr]  # an image's
+    words = [word for word in _words(_REST.split(rest[len(tag) :], maxsplit=1)[0]) if word.strip()]
     taken = list(_arguments(words))
     model = [word for word in taken[:1] if not word.startswith("-")]
     if not any(word.startswith("--") for word in taken) and not (model and "/" in model[0]):
         return None
     if model and _MODEL.fullmatch(model[0]) is None:
         return None
-    begins = launch.command.rsplit(" --", 1)[0].removesuffix(" -m")
-    return [*begins.split(), *_open(taken)]
+    begins = _begins(before, start + tag, launch)
+    return [*begins, *(_model_first(taken) if start == "vllm serve" and not model else taken)]
+
+
+def _begins(before: str, start: str, launch: Launch) -> list[str]:
+    """The launcher as it was given: the container's command, or the interpreter and the variables in front; the usual one where none is."""
+    before = before[-LONGEST:]
+    head = re.split(r"[\s`'\"(]", before)[-1]  # of a path or a registry
+    words = list(_words(before[: len(before) - len(head)].replace("`", " ")))
+    own = (head.lstrip("$") + start).split()
+    begun = next((place for place in reversed(range(len(words))) if words[place] in _CONTAINER and "run" in words[place : place + 3]), None)
+    if begun is not None and launch.image:
+        return [*words[begun:], *own]
+    kept: list[str] = []
+    while words and _BEFORE.fullmatch(words[-1]):
+        kept.insert(0, words.pop())
+    usual = launch.command.rsplit(" --", 1)[0].removesuffix(" -m").split()
+    given = any("=" not in word for word in kept) or len(own) >= len(usual)
+    return [*kept, *([] if given else usual[: len(usual) - len(own)]), *own]
+
+
+def _model_first(words: Sequence[str]) -> list[str]:
+    """`vllm serve` takes its model as the first word; several releases refuse it behind --model."""
+    for place, word in enumerate(words):
+        if word == "--model" and place + 1 < len(words):
+            return [words[place + 1], *words[:place], *words[place + 2 :]]
+        if word.startswith("--model="):
+            return [word.partition("=")[2], *words[:place], *words[place + 1 :]]
+    return list(words)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -92,7 +132,7 @@ def _words(text: str) -> Iterator[str]:
         for word in lexer:
             if word in _ENDS:
                 return
-            yield word
+            yield _STOP.sub("", word) if word[:1] in "{[" or word[-2:-1].isdigit() else word  # a sentence's stop is no part of a value
     except ValueError:
         return
 
@@ -118,14 +158,6 @@ def _like(word: str, before: str) -> bool:
     return (word.isdigit() and before.isdigit()) or ("=" in word and "=" in before)
 
 
-def _open(words: Sequence[str]) -> Iterator[str]:
-    """Without the flags whose value was hidden."""
-    for place, word in enumerate(words):
-        after = words[place + 1] if place + 1 < len(words) else ""
-        if _HIDDEN not in word and not (word.startswith("-") and after.startswith(_HIDDEN)):
-            yield word
-
-
 def _dumped(text: str) -> list[str] | None:
     """vLLM's own list of what was given, a Python dict; None where it holds more than plain values."""
     try:
@@ -137,8 +169,8 @@ def _dumped(text: str) -> list[str] | None:
     model = given.get("model_tag") or given.get("model")
     words = ["vllm", "serve", *([str(model)] if model else [])]
     for name, value in given.items():
-        if name not in _NOT_REPEATED and value is not None and _HIDDEN not in str(value):
-            words += _written(name.replace("_", "-"), value)
+        if name not in _NOT_REPEATED and value is not None:
+            words += _written(name.replace("_", "-"), _HIDDEN if name in _SECRET or _HIDDEN in str(value) else value)
     return words
 
 

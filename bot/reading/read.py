@@ -42,8 +42,8 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     before = len(_sources(contributions[:earlier]))
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
-    arguments, tried, environment = read_arguments(book, lines)
-    deployment = _deployment(book, lines, facts, arguments, tried, environment)
+    arguments, tried, environment, by_hand = read_arguments(book, lines)
+    deployment = replace(_deployment(book, lines, facts, arguments, tried, environment), given=by_hand)
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
     version = printed_version(facts, engine)

@@ -210,7 +210,8 @@ class Redaction(Shape, frozen=True):
 class ArgumentRule(Shape, frozen=True):
     """An argument of the engine, its other spellings, and its default by version range.
 
-    `carried`: a suggested command line repeats it, `spelled` as another engine writes it (empty where that one has none).
+    `carried`: a suggested command line repeats it, `spelled` as another engine writes it (empty where that one has none); `resolved`: what
+    an engine prints of it may be its own work, so it is repeated only where a flag gave it. `vllm`: the releases that have it.
     """
 
     name: str
@@ -219,16 +220,23 @@ class ArgumentRule(Shape, frozen=True):
     keys: list[str] = []
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
     default: dict[str, Any] = {}
+    vllm: str = ""
     carried: bool = False
+    resolved: bool = False
     spelled: dict[str, str] = {}
 
 
 class Launch(Shape, frozen=True):
-    """How the command line of these engines begins, up to the model; `starts`: what else starts one, from the newest on."""
+    """How the command line of these engines begins, up to the model; `starts`: what else starts one, from the newest on.
+
+    `vllm`: the releases that have it. `image`: what starts it is a container's image.
+    """
 
     engines: list[str]
     command: str
     starts: list[str]
+    vllm: str = ""
+    image: bool = False
 
 
 class Advice(Shape, frozen=True):

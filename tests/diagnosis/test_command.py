@@ -2,7 +2,11 @@
 
 import pytest
 
-from tests.diagnosis.material import judged
+from bot.diagnosis.command import command
+from bot.diagnosis.diagnose import scene_of
+from bot.rulebook.load import load_rulebook
+from tests.diagnosis.material import frame, judged, oom, worker
+from tests.reading.material import evidence
 
 TOO_LONG = (
     "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the "
@@ -47,4 +51,89 @@ def test_without_a_start_the_dump_gives_what_decides_memory() -> None:
         "(EngineCore pid=5) INFO 11-01 10:00:00 [core.py:105] Initializing a V1 LLM engine (v0.28.0) with config: model='org/m1', dtype=torch.bfloat16, "
         "tensor_parallel_size=2, pipeline_parallel_size=1, enforce_eager=True, trust_remote_code=False\n"
     )
-    assert suggested(text + TOO_LONG) == "vllm serve org/m1 --tensor-parallel-size 2 --dtype bfloat16 --enforce-eager --max-model-len 65536"
+    assert suggested(text + TOO_LONG) == "vllm serve org/m1 --tensor-parallel-size 2 --enforce-eager --max-model-len 65536"
+
+
+def told(text: str) -> str:
+    return " ".join(judged(text)["notes"])
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (
+            "python3 -m vllm.entrypoints.openai.api_server --model org/m1 --api-key [hidden]",
+            "python3 -m vllm.entrypoints.openai.api_server --model org/m1 --api-key '[hidden]' --max-model-len 65536",
+        ),
+        (
+            "docker run --gpus all vllm/vllm-openai:v0.8.5 --model org/m1",
+            "docker run --gpus all vllm/vllm-openai:v0.8.5 --model org/m1 --max-model-len 65536",
+        ),
+        ("    image: vllm/vllm-openai:v0.8.5\n    args:\n    - --model=org/m1", 'args: ["--model=org/m1", "--max-model-len", "65536"]'),
+        ("llm = LLM(model='org/m1', max_model_len=131072, seed=1)", "LLM(model='org/m1', max_model_len=65536, seed=1)"),
+        ("llm = LLM(model='org/m1')", "LLM(model='org/m1', max_model_len=65536)"),
+    ],
+)
+def test_a_start_keeps_its_launcher(given: str, command: str) -> None:
+    assert suggested(f"{given}\n{TOO_LONG}") == command
+    assert ("put yours in" in told(f"{given}\n{TOO_LONG}")) == ("[hidden]" in given)
+
+
+def test_before_vllm_serve_there_was_none() -> None:
+    version = "INFO 05-01 10:00:00 llm_engine.py:1] Initializing an LLM engine (v0.4.2) with config: model='org/m1'\n"
+    assert suggested(version + TOO_LONG).startswith("python -m vllm.entrypoints.openai.api_server --model org/m1 ")
+    assert suggested(version.replace("0.4.2", "0.6.2") + TOO_LONG).startswith("vllm serve org/m1 ")
+
+
+def test_a_command_that_nobody_gave_says_that_it_holds_only_what_the_paste_says() -> None:
+    assert "flags that you gave and that are not in it stay as they are" in told(
+        "It fails with --block-size 256 and --dtype half.\n" + TOO_LONG
+    )
+    assert suggested("It fails with --block-size 256 and --dtype half.\n" + TOO_LONG).endswith(
+        " --block-size 256 --dtype half --max-model-len 65536"
+    )
+    assert "flags that you gave" not in told("vllm serve org/m1\n" + TOO_LONG)
+
+
+def test_what_only_the_engine_worked_out_is_not_given() -> None:
+    line = (
+        "[2025-09-02 11:21:40 TP1] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=10.12 GB, mem usage=68.21 GB.\n"
+    )
+    error = "[2025-09-02 11:21:50 TP1] Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1.50 GiB.\n"
+    assert "--dtype" not in suggested(line + error)
+    assert " --tensor-parallel-size N " in suggested(line + error)
+    assert "N in the command stands for the number of tensor-parallel ranks: their tags show 2 or more." in told(line + error)
+
+
+@pytest.mark.parametrize("label", ["Worker_TP3_EP3", "Worker_TP3"])
+def test_expert_parallelism_stands_in_the_tags(label: str) -> None:
+    text = worker(
+        label,
+        frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"),
+        frame("v1/worker/gpu_model_runner.py", "capture_model"),
+        oom("3.00 GiB", "1.00 GiB"),
+    )
+    assert ("--enable-expert-parallel" in suggested(text)) == ("EP" in label)
+
+
+def test_a_program_that_starts_the_engine_itself_gets_no_command_of_another() -> None:
+    text = "2026-05-20 01:43:21,994 xinference.core.worker 155 ERROR    Failed to load model Qwen3-VL-Instruct-0\n"
+    assert judged(TOO_LONG + text)["recommendation"]["command"] is None
+    assert "(xinference, line 2): it may write --max-model-len in its own way" in told(TOO_LONG + text)
+    assert suggested("vllm serve org/m1\n" + TOO_LONG + text) == "vllm serve org/m1 --max-model-len 65536"
+
+
+@pytest.mark.parametrize(
+    ("version", "flag"), [("0.9.2", "VLLM_MM_INPUT_CACHE_GIB"), ("0.10.1", "--mm-processor-cache-gb"), ("0.6.0", None)]
+)
+def test_a_flag_is_offered_to_the_releases_that_have_it(version: str, flag: str | None) -> None:
+    text = f"INFO 05-01 10:00:00 api_server.py:1] vLLM API server version {version}\nvllm serve Qwen/Qwen2.5-VL-7B-Instruct\nLast State: Terminated\n  Reason: OOMKilled\n"
+    flags = {change["flag"] for change in judged(text)["alternatives"]}
+    assert flags & {"VLLM_MM_INPUT_CACHE_GIB", "--mm-processor-cache-gb"} == ({flag} if flag else set())
+
+
+def test_trtllm_serve_is_changed_as_it_spells_its_options() -> None:
+    given = "trtllm-serve org/m1 --max_batch_size 256 --tp_size 2\n[TRT-LLM] [E] RuntimeError: no free state slots\n"
+    rule = next(rule for rule in load_rulebook().remedies if rule.flag == "--max_batch_size")
+    scene = scene_of(load_rulebook(), evidence(given))
+    assert command(load_rulebook(), rule, "64", scene) == "trtllm-serve org/m1 --max_batch_size 64 --tp_size 2"

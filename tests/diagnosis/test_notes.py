@@ -27,7 +27,7 @@ def test_a_narrowed_version_says_by_what() -> None:
 
 
 def test_a_report_of_rank_0_alone_is_said_to_be_its_own() -> None:
-    counted, note = notes("""
+    counted, _, note = notes("""
 (EngineCore_DP0 pid=90) INFO 02-03 10:00:01 [core.py:97] Initializing a V1 LLM engine (v0.15.0) with config: model='/models/m', tensor_parallel_size=4
 (Worker_TP0 pid=101) INFO 02-03 10:01:42 [gpu_worker.py:373] Available KV cache memory: 51.2 GiB
 (Worker_TP3 pid=104) ERROR 02-03 10:02:10 [multiproc_executor.py:880] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 3 has a total capacity of 79.18 GiB of which 41.00 MiB is free.

@@ -1,0 +1,81 @@
+"""Starts that are no command of a shell: the arguments of a container in a manifest, a call in Python."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from bot.domain.evidence import LogLine
+from bot.rulebook.files import Launch
+
+_KEY = re.compile(r"(?P<indent>\s*)(?:-\s+)?(?P<key>command|args)\s*:\s*(?P<rest>.*)$")
+_IMAGE = re.compile(r"\s*(?:-\s+)?['\"]?image['\"]?\s*:")
+_ITEM = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,\[\]]+)")
+_GIVEN = re.compile(r"(\w+)\s*=\s*(?:\"([^\",]*)\"?|'([^',]*)'?|([\w.\-/]+))")
+MOST_LINES = 40
+
+
+def called(rest: str, start: str) -> list[str] | None:
+    """`LLM(` and its arguments, one word each (`dtype='half'`); None where it has none with a name."""
+    try:
+        call = next(node for node in ast.walk(ast.parse(f"f({_balanced(rest)}", mode="eval")) if isinstance(node, ast.Call))
+        words = [f"model={ast.unparse(one)}" for one in call.args[:1] if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        words += [f"{one.arg}={ast.unparse(one.value)}" for one in call.keywords if one.arg]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, StopIteration):
+        words = [
+            f"{name}={number or repr(double or single)}" for name, double, single, number in _GIVEN.findall(rest.partition("\n")[0][:2000])
+        ]
+    return [start, *words] if any("=" in word for word in words) else None
+
+
+def _balanced(text: str) -> str:
+    """Up to the parenthesis that closes what was opened before."""
+    depth = 1
+    for place, sign in enumerate(text[:4000]):
+        depth += (sign == "(") - (sign == ")")
+        if not depth:
+            return text[: place + 1]
+    return text[:4000]
+
+
+def manifest_start(lines: Sequence[LogLine], place: int, start: str, launch: Launch) -> list[str] | None:
+    """The arguments of the container whose image stands on that line: the key that holds them (`args:`), then one word each."""
+    if not launch.image or _IMAGE.match(lines[place].text) is None:
+        return None
+    found: list[str] | None = None
+    for at in range(place + 1, min(len(lines), place + MOST_LINES)):
+        line = lines[at]
+        if line.source != lines[place].source or line.level is not None or _IMAGE.match(line.text):
+            break
+        key = _KEY.match(line.text)
+        if key is not None:
+            words = _items(lines, at, key)
+            if any(word.startswith("--") for word in words):
+                found = [f"{key['key']}:", *words]
+    return found
+
+
+def _items(lines: Sequence[LogLine], at: int, key: re.Match[str]) -> list[str]:
+    """A list in brackets, a list of dashes, or a text that may run over several lines."""
+    rest = key["rest"].strip()
+    deeper = list(_deeper(lines, at, len(key["indent"])))
+    if rest.startswith("["):
+        text = " ".join([rest, *deeper] if "]" not in rest else [rest]).partition("]")[0]
+        return [next(filter(None, groups), "") for groups in _ITEM.findall(text.removeprefix("["))]
+    if not rest and deeper and deeper[0].startswith("-") and not deeper[0].startswith("--"):
+        return [_unquoted(item.removeprefix("-").strip()) for item in deeper if item.startswith("- ")]
+    text = " ".join(([] if rest[:1] in ("|", ">") else [rest]) + [line.removesuffix("\\") for line in deeper])
+    return [next(filter(None, groups), "") for groups in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", text)]
+
+
+def _deeper(lines: Sequence[LogLine], at: int, indent: int) -> Iterator[str]:
+    """The lines below that belong to the key: further in, or items of its list."""
+    for line in lines[at + 1 : at + MOST_LINES]:
+        inside = len(line.text) - len(line.text.lstrip())
+        item = line.text.lstrip().startswith("- ")
+        if line.source != lines[at].source or line.level is not None or not line.text.strip() or inside < indent + (not item):
+            return
+        yield line.text.strip()
+
+
+def _unquoted(item: str) -> str:
+    return item[1:-1] if len(item) > 1 and item[0] == item[-1] and item[0] in "'\"" else item
