@@ -37,10 +37,12 @@ def precedents(connection: Connection, who: Sight | Origin, document: Mapping[st
 
 def measured(connection: Connection, who: Sight | Origin, model: str) -> list[dict[str, Any]]:
     """Terms that engines reported for a model, in bytes per rank, the newest first. None: not reported."""
-    query = select(figures, incidents.c.number.label("incident_number"), incidents.c.version)
-    query = query.join(incidents, incidents.c.key == figures.c.incident)
-    query = query.where(visible(incidents, who), figures.c.team == who.team, figures.c.model == model_key(model))
-    query = query.order_by(figures.c.incident.desc(), figures.c.number).limit(MOST_MEASURED)
+    newest = select(figures).where(visible(figures, who), figures.c.model == model_key(model))
+    ours = newest.order_by(figures.c.incident.desc(), figures.c.number).limit(MOST_MEASURED).subquery()
+    query = select(ours, incidents.c.number.label("incident_number"), incidents.c.version).join(
+        incidents, incidents.c.key == ours.c.incident
+    )
+    query = query.order_by(ours.c.incident.desc(), ours.c.number)
     return [_figure(dict(row)) for row in connection.execute(query).mappings()]
 
 

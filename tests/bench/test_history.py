@@ -103,7 +103,7 @@ async def test_similar_incidents_and_measured_terms_are_found_as_quickly(full: S
     asked: dict[str, Callable[[], Awaitable[object]]] = {
         "similar": lambda: full.similar(Viewer("local"), document),
         "precedents": lambda: full.precedents(Viewer("local"), document),
-        "measured": lambda: full.measured(Viewer("local"), "Qwen/Qwen2.5-72B-Instruct", "H100-80GB", 8, "0.20.0", 8192),
+        "measured": lambda: full.measured(Viewer("local"), "Qwen/Qwen2.5-72B-Instruct"),
     }
     took = {}
     for name, ask in asked.items():
