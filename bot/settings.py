@@ -98,14 +98,17 @@ def is_loopback(host: str) -> bool:
 
 
 def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None = None, *, wrong: list[str] | None = None) -> Settings:
-    """Settings from the environment, which wins, and a `.env` file beside the caller.
+    """Settings from the environment, which wins, a `.env` file beside the caller, and the one of the checkout that this runs from.
+
+    The last is read wherever the command is called, so that `make run` and a command from another folder keep one history.
 
     SettingsError when one is unusable; with a list `wrong` its sentence is added there, and the default stands: a log can be read
     whatever port the page should have had.
     """
     problems: list[str] = []
+    home = _of_checkout(checkout()) if dotenv is None else {}
     beside, own = _dotenv(Path(".env") if dotenv is None else dotenv), os.environ if environ is None else environ
-    read = {**beside, **own}
+    read = {**home, **beside, **own}
     given: dict[str, Any] = {}
     for item in fields(Settings):
         if text := read.get(item.metadata["env"], "").strip():
@@ -113,8 +116,9 @@ def load_settings(environ: Mapping[str, str] | None = None, dotenv: Path | None 
                 given[item.name] = _value(item, text)
             except ValueError as error:
                 problems.append(str(error))
-    if beside.get("HF_ENDPOINT") and not own.get("HF_ENDPOINT"):  # a folder that someone sent must not draw the user's token to its hub
-        given["hf_token"] = beside.get("HF_TOKEN") or NO_TOKEN
+    names_hub = next((file for file in (own, beside, home) if file.get("HF_ENDPOINT")), own)
+    if names_hub is not own:  # a folder that someone sent must not draw the user's token to its hub
+        given["hf_token"] = names_hub.get("HF_TOKEN") or NO_TOKEN
     if given.get("page", "") not in ("", "open", "sign-in", "off"):
         problems.append(f"OOMBOT_PAGE is {given.pop('page')!r}: it takes open, sign-in or off")
     if problems and wrong is None:
@@ -134,6 +138,21 @@ def _value(item: "Field[Any]", text: str) -> str | int:
             f"{item.metadata['env']} is {text!r}: it takes a whole number from {span[0]} to {span[1]}, for example {item.default}"
         )
     return int(text)
+
+
+def checkout() -> Path | None:
+    """The folder of the Makefile, where this runs from a checkout; None for an installed package."""
+    folder = Path(__file__).resolve().parent.parent
+    return folder if (folder / "Makefile").is_file() and (folder / "pyproject.toml").is_file() else None
+
+
+def _of_checkout(folder: Path | None) -> Mapping[str, str]:
+    """What its `.env` says; a database named by a relative path is that of this folder, wherever one stands."""
+    told = dict(_dotenv(folder / ".env")) if folder else {}
+    scheme, mark, path = told.get("OOMBOT_DATABASE_URL", "").partition(":///")
+    if folder and mark and scheme.startswith("sqlite") and path and not path.startswith((":", "file:")) and not Path(path).is_absolute():
+        told["OOMBOT_DATABASE_URL"] = f"{scheme}:///{folder / path}"
+    return told
 
 
 def _dotenv(path: Path) -> Mapping[str, str]:
