@@ -39,15 +39,17 @@ def picture(bars: Sequence[Bar], sheet: Sheet = WIDE) -> Picture:
 
 def _legend(bars: Sequence[Bar], sheet: Sheet) -> tuple[list[Mark], int]:
     """Its marks, and where the first bar begins."""
-    names: list[tuple[Kind | None, str]] = [(kind, NAMES[kind]) for kind in _kinds(bars)]
-    names += [(None, "the budget ends")] if any(bar.budget for bar in bars) else []
+    names: list[tuple[str, str]] = [(kind, NAMES[kind]) for kind in _kinds(bars)]
+    names += [("ink", "the budget ends")] if any(bar.budget for bar in bars) else []
+    names += [("edge", "the device ends")] if any(bar.claimed > bar.total for bar in bars) else []
     marks: list[Mark] = []
     x, y = float(sheet.margin), 18
-    for kind, name in names:
+    for colour, name in names:
         if x + 20 + LETTER * len(name) > sheet.width - sheet.margin:
             x, y = float(sheet.margin), y + 22
-        marks.append(Rectangle(x, y, 14, 14, kind) if kind else Rule(x + 6, y - 2, y + 16, "ink"))
-        marks.append(Text(x + (20 if kind else 14), y + 12, name, 13, "ink"))
+        is_line = colour in ("ink", "edge")
+        marks.append(Rule(x + 6, y - 2, y + 16, colour) if is_line else Rectangle(x, y, 14, 14, colour))
+        marks.append(Text(x + (14 if is_line else 20), y + 12, name, 13, "ink"))
         x += 44 + LETTER * len(name)
     return marks, y + 34
 

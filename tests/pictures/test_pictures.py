@@ -63,6 +63,19 @@ def test_weights_larger_than_the_device_stand_out_over_its_edge() -> None:
     assert "6.00 GiB more than the device has" in alt_text((bar,))
 
 
+def test_every_line_that_is_drawn_stands_in_the_legend() -> None:
+    over = {
+        "rank": 0,
+        "total_bytes": 24 * GIB,
+        "budget_bytes": 22 * GIB,
+        "weights_bytes": 40 * GIB,
+        "other_bytes": GIB,
+        "kv_pool_bytes": -19 * GIB,
+    }
+    drawn = [budget_svg(bars_of({"ranks": [rank]})) for rank in (over, over | {"weights_bytes": 10 * GIB, "kv_pool_bytes": 11 * GIB})]
+    assert [("the budget ends" in svg, "the device ends" in svg) for svg in drawn] == [(True, True), (True, False)]
+
+
 def test_an_estimated_pool_shows_its_range_on_the_ranks_it_is_of() -> None:
     document = article() | {"range": {"kv_pool_bytes": [44 * GIB, 41 * GIB]}}
     document["ranks"][3]["kv_pool_bytes"] += GB

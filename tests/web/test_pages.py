@@ -317,3 +317,25 @@ async def test_a_confirmation_leads_to_what_comes_next(serve: Serve, shelf: Shel
     assert said
     assert leads in said[1]
     assert said[1].count("<a ") == (1 if leads else 0)
+
+
+async def test_the_note_stands_before_the_buttons_that_send_it(serve: Serve, shelf: Shelf) -> None:
+    text = await (await serve()).text("/d/D-0187")
+    form = text[text.index('action="/d/D-0187/outcome"') :]
+    assert 0 < form.index('name="note"') < form.index('name="result"') < form.index("</form>")
+
+
+async def test_an_incident_that_was_fixed_is_not_called_without_a_change_yet(serve: Serve, shelf: Shelf) -> None:
+    shelf.incident = documents.incident(diagnosis=documents.open_diagnosis())
+    shelf.incident["trials"] = shelf.incident["trials"][:1]
+    shelf.incident["trials"][0] |= {"outcome": "fixed"}
+    text = await (await serve()).text("/d/D-0187")
+    assert "No change yet" not in text
+    assert "It is noted as working now. If it fails again, add the new log below." in text
+
+
+async def test_a_trial_without_a_change_was_not_suggested(serve: Serve, shelf: Shelf) -> None:
+    shelf.incident["trials"] = [{"number": 1, "change": {}, "outcome": None, "note": None, "by": None, "at": None}]
+    text = await (await serve()).text("/d/D-0187")
+    assert "No change was suggested" in text
+    assert "suggested, no outcome yet" not in text
