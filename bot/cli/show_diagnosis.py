@@ -119,14 +119,14 @@ def _change(document: Mapping[str, Any]) -> Iterator[str]:
         if change["frees_bytes"]:
             yield f"  It frees {figure('frees_bytes', change['frees_bytes'])}."
         yield wrapped(f"Costs: {change['costs']}")
-        yield wrapped(f"Disproved by: {change['disproved_by']}")
+        yield wrapped(f"Wrong if: {change['disproved_by']}")
         yield wrapped(f"Keep fixed: {', '.join(change['keep_fixed'])}.")
     elif step := next_step(document) if document["phase"] == "not_oom" else "":
         yield "\n" + wrapped(f"{bold('Next')}: {step}", first="")
     if document["alternatives"]:
         yield wrapped(f"If the error does not move, take it back and try: {then_each(document['alternatives'], document['deployment'])}.")
     if document["avoid"]:
-        yield f"\n{bold('Not to touch')}"
+        yield f"\n{bold('Leave alone')}"
         told = left_alone(document["avoid"])
         yield from (wrapped(f"{direction} {flag}: {because}", indent="    ", first="  ") for direction, flag, because in told)
 

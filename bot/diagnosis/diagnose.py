@@ -59,7 +59,9 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule, next((r.says for r in book.rules if r.id == rule), "")),
-        notes=cut_note(scene, phase) + sizing_note(scene, phase, rule) + notes_of(evidence, budgets, rank, scene.facts, change, fractions),
+        notes=cut_note(scene, phase)
+        + sizing_note(scene, phase, rule)
+        + notes_of(evidence, budgets, rank, scene.facts, change, fractions, scene.error),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

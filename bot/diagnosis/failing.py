@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.diagnosis.clock import earlier_by_the_clock
 from bot.diagnosis.scene import LONGEST_SHOWN, as_given
 from bot.domain.diagnosis import FirstError
 from bot.domain.evidence import Evidence, Fact, Speaker
@@ -83,7 +84,9 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     candidates = [f for f in candidates if not any(_goes_on(g, f) for g in above.get((f.id, f.source, f.line), ()))]
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
-    return min(candidates, key=lambda f: (_standing(f, quoted, figured), f.source, f.order))
+    standing = {id(f): _standing(f, quoted, figured) for f in candidates}
+    first = min(candidates, key=lambda f: (standing[id(f)], f.source, f.order))
+    return earlier_by_the_clock(first, [f for f in candidates if standing[id(f)] == standing[id(first)]])
 
 
 def _goes_on(above: Fact, fact: Fact) -> bool:
@@ -259,11 +262,16 @@ def _before_its_place(evidence: Evidence, speaker: Speaker, fact: Fact | None) -
     return early or (not loaded and any(f.id == "vllm.wrapper-load" and f.speaker.key == speaker.key for f in evidence.facts))
 
 
+def _is_one_process(speaker: Speaker) -> bool:
+    """Does the label name one worker? Some engines sign lines of theirs with the engine's name alone."""
+    return any(letter.isdigit() for letter in speaker.label) or speaker.pid is not None
+
+
 def also_failed(speaker: Speaker | None, facts: Sequence[Fact]) -> tuple[str, ...]:
     """Labels of the other workers that report an allocation failure of their own."""
     labels = dict.fromkeys(
         f.speaker.label
         for f in facts
-        if "allocation-failed" in f.kinds and f.speaker.role == "worker" and f.speaker != speaker and f.speaker.label
+        if "allocation-failed" in f.kinds and f.speaker.role == "worker" and f.speaker != speaker and _is_one_process(f.speaker)
     )
     return tuple(labels)

@@ -128,7 +128,7 @@ def _who(scene: Scene, speaker: Speaker, reports: bool, rows: int) -> tuple[int 
     failed = failing_rank(scene.evidence, speaker, scene.error_fact) if speaker == scene.failing else None
     if failed is not None and failed.number is not None:
         return failed.number, failed.label
-    undecided = speaker == scene.failing and failed is None and scene.evidence.grid.world != 1
+    undecided = speaker == scene.failing and (failed is None or failed.number is None) and scene.evidence.grid.world != 1
     alone = (
         not undecided and scene.evidence.grid.single and reports and speaker.role != "front-end" and speaker.label != "VllmWorkerProcess"
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.diagnosis.command import MANY
 from bot.diagnosis.failing import answered_rank, said_of_rank
-from bot.domain.diagnosis import Remedy, ReportedBudget
+from bot.domain.diagnosis import FirstError, Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
@@ -23,12 +23,15 @@ def notes_of(
     derived: Sequence[Fact] = (),
     change: Remedy | None = None,
     fractions: Sequence[float] = (),
+    error: FirstError | None = None,
 ) -> tuple[str, ...]:
     """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised,
     `fractions` the defaults of vLLM's fraction that the version leaves.
     """
     return (
         *_foreign(evidence, derived),
+        *_written_for(evidence, change),
+        *_more_was_free(error),
         *_answer(evidence, rank),
         *_tenants(evidence, derived, change),
         *_counted_from_default(evidence, change, fractions),
@@ -55,6 +58,23 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
 def _foreign(evidence: Evidence, derived: Sequence[Fact]) -> Iterator[str]:
     if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in (*evidence.facts, *derived)):
         yield "This engine's stages and flags are not known here: the advice holds for any engine, and its own manual names the setting."
+
+
+def _written_for(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
+    """Whose flags a change names where no line names the engine."""
+    if evidence.engine == "unknown" and change is not None and (change.command or "").startswith("vllm "):
+        yield "No line names the engine: the change is written in vLLM's flags."
+
+
+def _more_was_free(error: FirstError | None) -> Iterator[str]:
+    """How a request can fail although more is reported free than it asked for."""
+    figures = error.figures if error is not None else {}
+    tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
+    if tried and free and free >= tried and not (figures.get("allowed_bytes") or free > 50 * tried):
+        yield (
+            f"More was free ({gib(free)}) than was asked for ({gib(tried)}): free memory is read after the request has failed, and the "
+            "driver cannot give out the last of it."
+        )
 
 
 def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:

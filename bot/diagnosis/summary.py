@@ -61,6 +61,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     if unexplained(scene, phase):
         why = "the line that says why is cut off" if scene.has("error-cut-off") else "no line here says that memory ran out"
         return _opened(sure, f"Stopped{where} in {during}; {why}.")
+    if says:
+        return _opened(sure, f"Stopped{where} in {during}: {says}.")
     figures = scene.error.figures if scene.error is not None else {}
     tried, free = figures.get("tried_bytes"), figures.get("free_bytes")
     size = f"; it wanted {gib(tried)}" + (f" and {gib(free)} were free" if free is not None else "") if tried else ""

@@ -43,7 +43,8 @@ class LogLine(NamedTuple):
 class Fact:
     """A message that the rulebook knows. `fields` are parsed: sizes in bytes, counts as int.
 
-    `repeats`: of lines that recur with other figures, how many this one stands for: itself and those counted before it.
+    `at`: the stamp of its line, as printed. `repeats`: of lines that recur with other figures, how many this one stands for: itself
+    and those counted before it.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Fact:
     text: str
     order: int = 0
     repeats: int = 1
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

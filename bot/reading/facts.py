@@ -221,7 +221,7 @@ class _Reader:
             if fields is not None:
                 yield Fact(
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
-                    text=line.text, order=order,
+                    text=line.text, order=order, at=line.at,
                 )  # fmt: skip
 
     def _figured(self, order: int, rule: FactRule) -> bool:

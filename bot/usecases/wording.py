@@ -26,7 +26,7 @@ SAID = {
     "bigger-gpu": ("bigger GPU", "Take a GPU with more memory"),
     "free-trainer-cache": (
         "free the trainer's cache",
-        "Free the trainer's cached blocks (torch.cuda.empty_cache) before the engine wakes",
+        "Have the trainer, or whatever shares the card, free its cached blocks (torch.cuda.empty_cache) before the engine wakes",
     ),
     "fix-environment": ("mend the environment", "Mend what the message names in the environment: driver, libraries, card or disk"),
     "use-other-kernel": ("another kernel", "Use another kernel or backend for this step"),

@@ -67,8 +67,8 @@ def test_the_terminal_shows_verdict_rank_error_line_budget_change_and_what_not_t
         "KV pool",
         "not reported",
         "lower --gpu-memory-utilization",
-        "Disproved by",
-        "Not to touch",
+        "Wrong if",
+        "Leave alone",
     ):
         assert part in out
 

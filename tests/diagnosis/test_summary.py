@@ -78,3 +78,59 @@ def test_llama_cpp_has_no_profiling_run() -> None:
     assert document["phase"] == "profiling"
     assert "the compute buffers" in str(document["summary"])
     assert "profiling" not in str(document["summary"])
+
+
+def test_a_worker_that_went_to_sleep_wrongly_is_not_called_short_of_memory() -> None:
+    text = (
+        "CUDA Error: out of memory at /build/csrc/cumem_allocator.cpp:56\n"
+        "CUDA Error: invalid argument at /build/csrc/cumem_allocator.cpp:57\n"
+    )
+    document = said(text)
+    assert "was given an address that it does not hold" in str(document["summary"])
+    changes = [document["recommendation"], *document["alternatives"]]  # type: ignore[misc]
+    assert "free-trainer-cache" not in [change["id"] for change in changes]
+
+
+def test_vllms_own_message_is_named_only_where_it_stands() -> None:
+    loading = worker("Worker_TP1", frame(LOADER, "load_model"), oom("64.00 MiB", "20.00 MiB", gpu=1))
+    sentence = "Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory for weights."
+
+    def reason(text: str) -> str:
+        return next(one["because"] for one in judged(text)["avoid"] if one["direction"] == "lower" and "utilization" in one["flag"])
+
+    assert "own message" not in reason(loading)
+    assert "own message" in reason(loading + "\n" + worker("Worker_TP1", sentence))
+
+
+def test_an_index_inside_a_process_gives_its_budget_no_rank() -> None:
+    text = (
+        "Free memory on device cuda:0 (19.10/22.06 GiB) on startup is less than desired GPU memory utilization (0.9, 19.85 GiB)\n\n"
+        "(EngineCore_DP0 pid=6) ray.exceptions.RayTaskError(ValueError): ray::RayWorkerWrapper.execute_method() (pid=7, ip=10.0.0.10)\n"
+    )
+    document = said(text)
+    assert document["rank"]["number"] is None  # type: ignore[index]
+    assert [budget["rank"] for budget in document["budgets"]] == [None]  # type: ignore[attr-defined]
+
+
+def test_where_no_line_names_the_engine_the_change_says_whose_flags_it_uses() -> None:
+    text = "--max-model-len 65536 --tensor-parallel-size 2\n" + oom("2.00 GiB", "1.08 GiB", gpu=1) + " during autotuning in _dummy_run\n"
+    document = said(text)
+    assert document["engine"] == "unknown"
+    assert "No line names the engine: the change is written in vLLM's flags." in document["notes"]  # type: ignore[operator]
+
+
+def test_more_free_than_asked_for_is_explained_and_less_is_not() -> None:
+    def notes(free: str) -> str:
+        return " ".join(judged(worker("Worker_TP1", frame(LOADER, "load_model"), oom("64.00 MiB", free, gpu=1)))["notes"])
+
+    assert "More was free (72.00 MiB) than was asked for (64.00 MiB)" in notes("72.00 MiB")
+    assert "More was free" not in notes("20.00 MiB")
+
+
+def test_an_engine_that_signs_with_its_name_is_no_rank_that_failed_too() -> None:
+    text = (
+        "[TensorRT-LLM] TensorRT-LLM version: 0.20.0\n"
+        f"[07/14/2025-10:22:33] [TRT-LLM] [RANK 2] [E] Failed to initialize executor on rank 2: {oom('3.00 GiB', '2.00 GiB', gpu=2)}\n"
+        "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(&ptr, n, mMemPool->getPool(), mCudaStream->get()): out of memory\n"
+    )
+    assert said(text)["also_failed"] == []

@@ -1,0 +1,45 @@
+"""Which of several workers failed first where their lines do not stand in the order of their stamps, as in joined logs of pods."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.domain.evidence import Fact
+
+_STAMP = re.compile(r"(?:(\d{4})-)?(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)")
+ONE_FAILURE = 600
+"""Seconds within which the workers of one engine fail; a stamp from further back is another run's."""
+
+
+def earlier_by_the_clock(first: Fact, others: Sequence[Fact]) -> Fact:
+    """The failure of another worker whose stamp is earlier by a second at least, or `first`, the earliest by line.
+
+    Only where both carry a date of the same form and no machine of its own: clocks of two machines say nothing of an order.
+    """
+    if "allocation-failed" not in first.kinds or (mine := _moment(first)) is None:
+        return first
+    earlier = [(lead, f) for f in others if (lead := _lead(mine, f, first)) and 1 <= lead <= ONE_FAILURE]
+    return max(earlier, key=lambda one: one[0])[1] if earlier else first
+
+
+def _lead(mine: tuple[bool, datetime], other: Fact, first: Fact) -> float | None:
+    """By how many seconds the other failed before."""
+    theirs = _moment(other)
+    signed = bool(first.speaker.key and other.speaker.key) and first.speaker.key != other.speaker.key
+    if theirs is None or theirs[0] != mine[0] or not signed or "allocation-failed" not in other.kinds:
+        return None
+    if other.source != first.source or other.speaker.ip != first.speaker.ip:
+        return None
+    return (mine[1] - theirs[1]).total_seconds()
+
+
+def _moment(fact: Fact) -> tuple[bool, datetime] | None:
+    """(is the year printed, when); without a year, in a leap year, so that each day exists."""
+    read = _STAMP.match(fact.at or "")
+    if read is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in read.groups())
+    try:
+        return bool(year), datetime(year or 2000, month, day, hour, minute, second)
+    except ValueError:
+        return None
