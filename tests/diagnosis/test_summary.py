@@ -113,7 +113,11 @@ def test_an_index_inside_a_process_gives_its_budget_no_rank() -> None:
 
 
 def test_where_no_line_names_the_engine_the_change_says_whose_flags_it_uses() -> None:
-    text = "--max-model-len 65536 --tensor-parallel-size 2\n" + oom("2.00 GiB", "1.08 GiB", gpu=1) + " during autotuning in _dummy_run\n"
+    text = (
+        "--max-model-len 65536 --tensor-parallel-size 2\n"
+        + oom("2.00 GiB", "1.08 GiB", gpu=1)
+        + "\n(Model loading took 12.20 GiB) during autotuning in _dummy_run\n"
+    )
     document = said(text)
     assert document["engine"] == "unknown"
     assert "No line names the engine: the change is written in vLLM's flags." in document["notes"]  # type: ignore[operator]
