@@ -91,10 +91,12 @@ class ModelNames:
 
     def stored_as(self, model: NamedModel, ending: str, name: str = "") -> NamedModel | None:
         """A checkpoint of a model that is stored as an ending says, under a name of its own; None for no such ending, or one quantized."""
-        stored = self._stored.get(ending.lower())
+        ending = ending.lower()
+        ending = f"gptq-{ending}" if f"gptq-{ending}" in model.own else ending  # what its makers call Int4 is GPTQ
+        stored = self._stored.get(ending)
         if stored is None or "quantization_config" in model.config:
             return None
-        changed, why = model.own.get(ending.lower(), ("{}", ""))
+        changed, why = model.own.get(ending, ("{}", ""))
         config = json.dumps({**model.config, **json.loads(changed), "quantization_config": json.loads(stored.config)})
         says = f"{model.source}; its weights as usual for {stored.says}{f'; {why}' if why else ''}"
         return NamedModel(name or model.id, says, config, ending)

@@ -37,7 +37,7 @@ SEARCHES = (
     "sampler",
     '"CUDA out of memory"',
     "out of memory",
-    "out of memory gpu:h100",
+    'gpu:h100 phase:graph_capture engine:vllm version:>=0.20 since:30d "out of memory"',
     "rarebird",
     "rarebird gpu:h100",
     '"unhandled cuda error" phase:serving',

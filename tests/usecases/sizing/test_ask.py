@@ -154,7 +154,13 @@ def test_pictures_kept_out_are_not_encoded() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["qwen 2.5 72b instruct awq 2 x L40S 32k", "qwen2.5-72b gptq int4 4xL40S", "Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8 4xL40S"]
+    "words",
+    [
+        "qwen 2.5 72b instruct awq 2 x L40S 32k",
+        "qwen2.5 72b int4 2xL40S",
+        "qwen2.5-72b gptq int4 4xL40S",
+        "Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8 4xL40S",
+    ],
 )
 async def test_a_checkpoint_that_its_makers_padded_starts_on_two_cards_and_more(desk: Desk, words: str) -> None:
     document = (await size_words(desk, words)).document

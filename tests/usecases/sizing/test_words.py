@@ -243,7 +243,10 @@ def test_cards_in_different_numbers_are_asked_about_with_one_and_it_says_so() ->
         ("llama 3.1 8b on 16 GB 4080 8 bit", "RTX4080-16GB", "fp8", "'8 bit' names no format: FP8 is taken, the commonest of 8 bits"),
         ("llama 3.1 8b 40gb a100 int4", "A100-40GB", "int4", None),
         ("llama 3.1 8b 24GB RTX 3090 gptq 8-bit", "RTX3090-24GB", "gptq-int8", None),
-        ("llama 3.1 8b 4090 bnb 4bit", "RTX4090-24GB", "bnb", None),
+        ("llama 3.1 8b 4090 bnb 4bit", "RTX4090-24GB", "bitsandbytes", None),
+        ("gpt-oss-120b 4bit h100", "H100-80GB", None, None),
+        ("qwen3-32b-awq 4bit h100", "H100-80GB", None, None),
+        ("qwen3-32b-awq 8bit h100", "H100-80GB", None, "'8bit' is left out: awq has not 8 bits"),
         ("llama 3.1 8b 4090 awq 8bit", "RTX4090-24GB", "awq", "'8bit' is left out: awq has not 8 bits"),
         ("llama 3.1 8b a100 40 fp8", "A100-40GB", "fp8", None),
         ("llama 3.1 8b 4080 24gb", "RTX4080-16GB", None, "'4080 24gb': RTX4080-16GB is the card of that name, and has no 24gb"),
@@ -262,3 +265,8 @@ def test_a_size_before_several_cards_keeps_their_number_and_a_figure_of_somethin
     assert ask("llama-3.1-8b a100 40 users")["max_num_seqs"] == 40
     assert ask("llama-3.1-8b a100 40k")["max_model_len"] == 40_960
     assert ask("llama-3.1-8b on h100 70GB checkpoint")["gpu"] == "H100-80GB"
+
+
+def test_eight_bits_of_a_gptq_checkpoint_are_another_checkpoint() -> None:
+    assert ask("qwen3 32b gptq 8-bit 2x4090") == {"model": "qwen3 32b gptq-int8", "gpu": "RTX4090-24GB", "tensor_parallel_size": 2}
+    assert corrections("qwen3 32b gptq 8-bit 2x4090") == []
