@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
+from bot.usecases.budget_rows import at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step
 from bot.usecases.wording import KNOWN_BY, in_few_words, in_words, left_alone, then_each, what_worked
 
@@ -28,7 +29,6 @@ _ROWS = (
     ("graph_bytes", "graphs, captured"),
     ("outside_budget_bytes", "outside the budget"),
 )
-_ALWAYS = {"total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes"}
 
 
 def diagnosis_text(document: Mapping[str, Any]) -> str:
@@ -86,15 +86,21 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
-    for budget in document["budgets"][:2]:
-        always = _ALWAYS if document["engine"] in ("vllm", "unknown") else ()  # the others have no such terms
-        shown = [(k, label) for k, label in _ROWS if budget[k] is not None or k in always]
+    if told := at_the_error(document):
+        yield f"\n{bold('The card at the first error')}, as line {document['first_error']['line']} says"
+        yield table([(label, figure("_bytes", size)) for label, size in told], right=(1,))
+    budgets = of_what_failed(document)
+    for budget in budgets[:2]:
+        shown = [(k, label) for k, label in _ROWS if budget[k] is not None]
         rank = f"rank {budget['rank']}" if budget["rank"] is not None else "the engine"
-        whose = f" ({budget['label']})" if budget["label"] not in ("log", "engine") else ""
+        names = [name for name in (budget["label"], budget.get("engine_label")) if name and name not in ("log", "engine", rank)]
+        whose = f" ({' of '.join(names)})" if names else ""
         yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)
         lines = budget["lines"]
         yield table([(label, figure(k, budget[k]), f"line {lines[k]}" if k in lines else "") for k, label in shown], right=(1,))
-    more = len(document["budgets"]) - 2
+        if missing := not_reported(document, budget, dict(_ROWS)):
+            yield wrapped(f"not reported: {', '.join(missing)}")
+    more = len(budgets) - 2
     if more > 0:
         yield f"  {more} more rank{'s' * (more > 1)} reported; --json has them all."
 

@@ -14,7 +14,7 @@ from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
 from bot.diagnosis.scene import Scene
-from bot.diagnosis.summary import cut_note, deployment_of, sizing_note, summary_of
+from bot.diagnosis.summary import container_of, cut_note, deployment_of, sizing_note, summary_of
 from bot.diagnosis.verdict import choose
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence, Fact
@@ -62,6 +62,7 @@ def diagnose(
         notes=cut_note(scene, phase)
         + sizing_note(scene, phase, rule)
         + notes_of(evidence, budgets, rank, scene.facts, change, fractions, scene.error),
+        container=container_of(scene),
         redactions=evidence.redactions,
         rulebook=book.digest,
     )

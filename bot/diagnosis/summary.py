@@ -55,7 +55,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
         return _NO_SHORTAGE.get(rule or "") or _no_shortage(verdict, says)
     if scene.has("profiling_assert") and phase == "profiling":
         return "Stopped in the profiling run by an assertion: free memory changed while it was measured. That is no shortage."
-    where = f" on {who}" if rank is not None and (who := named(rank.number, rank.label)) else ""
+    who = named(rank.number, rank.label) if rank is not None else ""
+    where = "".join((f" on {who}" if who else "", (f" of {box}" if who else f" in {box},") if (box := container_of(scene)) else ""))
     during = phase_words(scene.evidence.engine, phase)
     sure = "" if verdict == "certain" else "Probably: "
     if unexplained(scene, phase):
@@ -69,6 +70,12 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     checks = phase in ("kv_cache_sizing", "startup_check")
     lead = f"Stopped{where} in " if checks else "Out of " if phase == "host_memory" else f"Out of memory{where} in "
     return _opened(sure, f"{lead}{during}{size}.")
+
+
+def container_of(scene: Scene) -> str | None:
+    """The container that failed, where lines of several stand in the paste."""
+    groups = {line.speaker.group for line in scene.evidence.speakers if line.speaker.group}
+    return scene.failing.group or None if scene.failing is not None and len(groups) > 1 else None
 
 
 _NO_SHORTAGE = {

@@ -99,7 +99,10 @@ class Possible:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Exactly one remedy unless the phase is open; `open` ⇔ phase unknown ⇔ at least one question."""
+    """Exactly one remedy unless the phase is open; `open` ⇔ phase unknown ⇔ at least one question.
+
+    `container`: the one that failed, where the paste holds several.
+    """
 
     verdict: Verdict
     phase: Phase
@@ -119,5 +122,6 @@ class Diagnosis:
     also_failed: tuple[str, ...] = ()
     summary: str = ""
     notes: tuple[str, ...] = ()
+    container: str | None = None
     redactions: int = 0
     rulebook: str = ""

@@ -49,8 +49,15 @@ def bars_of(document: Mapping[str, Any]) -> tuple[Bar, ...]:
     if beside := document.get("side_by_side"):
         return tuple(bar for answer in beside["answers"] if (bar := _of_answer(answer)))
     made = [_with_range(bar, rank, document) for rank in document.get("ranks") or () if (bar := _of_rank(rank))]
-    made += [bar for budget in document.get("budgets") or () if (bar := _of_budget(budget))]
+    failed = document.get("container")
+    budgets = [b for b in document.get("budgets") or () if not failed or b.get("engine_label") in (None, failed)]
+    made += [bar for budget in budgets if (bar := _of_budget(budget)) and not _mostly_unknown(bar)]
     return tuple(_merged(made))
+
+
+def _mostly_unknown(bar: Bar) -> bool:
+    """Would more than half of the bar only say that nothing was reported?"""
+    return any(part.kind == "unknown" and part.bytes > bar.total / 2 for part in bar.parts)
 
 
 def _of_answer(answer: Mapping[str, Any]) -> Bar | None:

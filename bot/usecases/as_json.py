@@ -43,7 +43,7 @@ BUDGET = (
 
 
 def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The contract's object, `id` still null, with the additions that doors show: summary, also_failed, notes, similar."""
+    """The contract's object, `id` still null, with the additions that doors show: summary, container, also_failed, notes, similar."""
     return {
         "schema": SCHEMA,
         "id": None,
@@ -55,6 +55,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "summary": diagnosis.summary,
         "also_possible": [{"phase": p.phase, "because": p.because} for p in diagnosis.also_possible],
         "rank": _rank(diagnosis.rank),
+        "container": diagnosis.container,
         "also_failed": list(diagnosis.also_failed),
         "first_error": _first_error(diagnosis.first_error),
         "budgets": [_budget(b) for b in diagnosis.budgets],

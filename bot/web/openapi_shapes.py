@@ -101,7 +101,7 @@ BUDGET = fields(
     reported_by_rank=WHOLE_OR_NULL,
     closes={"type": ["boolean", "null"]},
     lines=TALLY,
-    **{name: NUMBER_OR_NULL for name, _, _, _ in FIGURES},
+    **{name: NUMBER_OR_NULL for name, _, _ in FIGURES},
 )
 DIAGNOSIS = fields(
     schema={"const": "oombot.diagnosis/1"},

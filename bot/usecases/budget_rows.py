@@ -1,0 +1,46 @@
+"""Which figures of memory a door shows: those of the engine that failed, and what the failed request said of its card."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+AT_THE_ERROR = (
+    ("total_bytes", "the card has"),
+    ("process_bytes", "in use by this process"),
+    ("allocated_bytes", "allocated by PyTorch"),
+    ("private_pool_bytes", "of it in private pools, such as graphs"),
+    ("reserved_unallocated_bytes", "reserved by PyTorch but unallocated"),
+    ("allowed_bytes", "allowed to this process"),
+    ("free_bytes", "free"),
+    ("tried_bytes", "asked for"),
+)
+EXPECTED = ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes")
+"""What vLLM reports when it starts; where some of it is missing, that is said."""
+_OF_THE_CARD = {"total_bytes", "free_at_start_bytes", "utilization", "requested_bytes", "outside_budget_bytes", "graphs_inside_budget"}
+
+
+def at_the_error(document: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """(label, bytes) of the card when the first request failed, as its line says. Empty where it says no more than the headline does."""
+    error = document.get("first_error") or {}
+    if error.get("process_bytes") is None and error.get("allocated_bytes") is None:
+        return []
+    return [(label, error[name]) for name, label in AT_THE_ERROR if error.get(name) is not None]
+
+
+def of_what_failed(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The budgets of the container that failed, or all of them; none that repeats only what the error says of the card."""
+    failed = document.get("container")
+    mine = [b for b in document["budgets"] if not failed or b.get("engine_label") in (None, failed)]
+    return [b for b in mine if measured(b) or not at_the_error(document)]
+
+
+def measured(budget: Mapping[str, Any]) -> bool:
+    """Did the engine report a term of its own, beyond the card and its fraction?"""
+    return any(name not in _OF_THE_CARD for name in budget.get("lines") or {})
+
+
+def not_reported(document: Mapping[str, Any], budget: Mapping[str, Any], labels: Mapping[str, str]) -> Sequence[str]:
+    """Labels of the terms that vLLM usually reports and that are not there; the other engines have no such terms."""
+    if document["engine"] not in ("vllm", "unknown"):
+        return []
+    both = budget.get("consumed_bytes") is not None  # weights and what is outside PyTorch, as one figure
+    return [labels[name] for name in EXPECTED if budget.get(name) is None and not (both and name == "weights_bytes")]

@@ -1,0 +1,63 @@
+"""Which figures of memory a door shows."""
+
+from typing import Any
+
+from bot.cli.show_diagnosis import diagnosis_text
+from bot.domain.incident import Contribution
+from bot.pictures.bars import bars_of
+from bot.rulebook.load import load_rulebook
+from bot.usecases.budget_rows import at_the_error, of_what_failed
+from bot.usecases.judge import judge
+from tests.diagnosis.material import frame, judged, oom, worker
+
+BOOK = load_rulebook()
+LOADER = "v1/worker/gpu_worker.py"
+TWO = """\
+chat-1   | INFO 11-20 10:00:01 [gpu_worker.py:298] Available KV cache memory: 21.50 GiB
+chat-1   | INFO:     Application startup complete.
+embed-1  | (EngineCore_DP0 pid=88) INFO 11-20 10:00:30 [gpu_worker.py:298] Available KV cache memory: 1.10 GiB
+embed-1  | (EngineCore_DP0 pid=88) ERROR 11-20 10:00:31 [core.py:708] ValueError: No available memory for the cache blocks.
+"""
+
+
+def two() -> dict[str, Any]:
+    return judge(BOOK, [Contribution("paste", TWO)])
+
+
+def test_an_error_without_figures_has_no_rows() -> None:
+    assert at_the_error({"first_error": None}) == []
+    assert at_the_error(two()) == []
+
+
+def test_what_the_failed_request_says_of_its_card_is_shown_where_the_engine_reported_nothing() -> None:
+    document = judged(worker("Worker_TP1", frame(LOADER, "load_model"), oom("64.00 MiB", "20.00 MiB", gpu=1)))
+    assert [label for label, _ in at_the_error(document)][-2:] == ["free", "asked for"]
+    assert of_what_failed(document) == []
+    text = diagnosis_text(document)
+    assert "The card at the first error, as line" in text
+    assert "64.00 MiB" in text.partition("The card at the first error")[2]
+    assert "not reported" not in text
+
+
+def test_of_several_containers_the_one_that_failed_is_named_and_the_others_pool_is_not_shown() -> None:
+    document = two()
+    assert document["container"] == "embed-1"
+    assert "embed-1" in document["summary"]
+    assert [budget["engine_label"] for budget in of_what_failed(document)] == ["embed-1"]
+    assert len(document["budgets"]) == 2, "all of them stand in the JSON"
+    text = diagnosis_text(document)
+    assert "of embed-1" in text
+    assert "21.50 GiB" not in text
+
+
+def test_one_container_is_not_named() -> None:
+    alone = "\n".join(TWO.splitlines()[2:]) + "\n"
+    document = judge(BOOK, [Contribution("paste", alone)])
+    assert document["container"] is None
+    assert "embed-1" not in document["summary"]
+
+
+def test_a_bar_that_would_mostly_be_unknown_is_not_drawn() -> None:
+    budget = {"rank": 0, "total_bytes": 80 * 2**30, "weights_bytes": 2 * 2**30}
+    assert bars_of({"budgets": [budget]}) == ()
+    assert len(bars_of({"budgets": [budget | {"weights_bytes": 60 * 2**30}]})) == 1
