@@ -43,7 +43,7 @@ class Visibility:
             return Sight(Viewer(who.team, user, who.enterprise, own), complete=True, foreign=True)
         public: frozenset[str] | None = frozenset()
         if standing == "member":
-            public = await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)
+            public = await self._public(who)
         member, complete = None, public is not None and standing != "unknown"
         for types in MEMBERSHIPS:  # what is left out is an optional scope that the app lacks
             member = await self._channels(who, "users.conversations", user=user, types=types)
@@ -53,6 +53,13 @@ class Visibility:
         direct = await self._direct(who, user)
         channels = own | (public or frozenset()) | (member or frozenset()) | direct
         return Sight(Viewer(who.team, user, who.enterprise, channels), complete)
+
+    async def readers(self, who: Identity, user: str, channel: str) -> Viewer:
+        """What all who read an answer there may see: public channels and that one; where other organisations read along, only that one."""
+        if channel.startswith("D"):
+            return (await self.sight(who, user, channel)).viewer
+        public = None if await self.is_shared(who, channel) else await self._public(who)
+        return Viewer(who.team, user, who.enterprise, (public or frozenset()) | {channel})
 
     async def may_touch(self, who: Identity, user: str, channel: str, *, foreign: bool = False) -> bool:
         """May this person settle an incident of that channel? Where Slack does not say, the signed click itself is the proof."""
@@ -96,6 +103,9 @@ class Visibility:
     def forget(self, channel: str) -> None:
         """A channel has changed: ask again."""
         self._seen = {key: value for key, value in self._seen.items() if channel not in key and "conversations.list" not in key}
+
+    async def _public(self, who: Identity) -> frozenset[str] | None:
+        return await self._channels(who, "conversations.list", types="public_channel", exclude_archived=False)
 
     async def _channels(self, who: Identity, method: str, **arguments: Any) -> frozenset[str] | None:
         key = (who.team, method, *(str(value) for value in arguments.values()))

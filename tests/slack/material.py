@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.incident import Contribution
-from bot.usecases.desk import Desk
+from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply
 
 CRASH = """(EngineCore_DP0 pid=4100) INFO 11-30 04:10:02 [gpu_worker.py:298] Available KV cache memory: 47.11 GiB
@@ -123,7 +123,7 @@ SIZING = {
 }  # fmt: skip
 
 
-async def size_words(desk: Desk, words: str) -> Reply:
+async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Reply:
     return Reply("sizing", {**SIZING, "corrections": [] if "gpu=" in words else ["I read the model but not the GPU."]})
 
 

@@ -4,10 +4,12 @@ import logging
 
 import pytest
 
+from bot.usecases.desk import Desk, Viewer
+from bot.usecases.reply import Reply
 from tests.fakeslack import Person
 from tests.fakeslack.state import Channel
-from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS
-from tests.slack.world import World, words
+from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS, size_words
+from tests.slack.world import World, asks, words
 
 
 async def _incident(world: World, channel: Channel, text: str = CRASH) -> str:
@@ -130,6 +132,29 @@ async def test_a_shared_channel_is_not_shown_what_other_channels_met(world: Worl
         await eve.mention(shared, "show D-0003", thread=third)
         await world.quiet()
         assert "D-0001" not in words(eve.sees(shared)[-1])
+
+
+async def test_a_sizing_counts_what_all_its_readers_may_know_of(world: World) -> None:
+    asked: list[Viewer | None] = []
+
+    async def sized(desk: Desk, words: str, viewer: Viewer | None = None) -> Reply:
+        asked.append(viewer)
+        return await size_words(desk, words)
+
+    shared = world.slack.channel(world.team, "shared", members=[world.ann.id])
+    shared.shared = True
+    direct = world.slack.direct(world.team, world.ann.id)
+    async with world.bot(asks=asks(size_words=sized)):
+        for place in (world.channel, shared, world.private):
+            await _asks(world, world.ann, "size llama-3.1-8b gpu=H100", place)
+        await world.ann.dm("size llama-3.1-8b gpu=H100")
+        await world.until(lambda: len(asked) == 4)
+    seen = [viewer.channels for viewer in asked if viewer is not None and viewer.user == world.ann.id]
+    assert seen[0] == {world.channel.id, shared.id}, "the house's public channels"
+    assert seen[1] == {shared.id}
+    assert seen[2] == {world.channel.id, shared.id, world.private.id}
+    assert seen[3] is not None
+    assert {direct.id, world.private.id, world.channel.id} <= seen[3], "alone with the bot: all that she may see"
 
 
 async def test_another_team_reads_nothing_of_ours(world: World) -> None:

@@ -187,12 +187,12 @@ def _picture(document: Mapping[str, Any]) -> list[Upload]:
 async def _share(room: Room, job: Job) -> None:
     body = job.body
     words = str(body["value"])
-    reply = await room.asks.size_words(room.desk, words)
-    blocks, text = sizing_message(reply.document, words, shared_by=body["user"])
     channel = body.get("channel") or body["values"].get("channel")
     if not channel:
         await _tell(room, job, "Choose a channel first.")
         return
+    reply = await room.asks.size_words(room.desk, words, await room.visibility.readers(job.who, body["user"], channel))
+    blocks, text = sizing_message(reply.document, words, shared_by=body["user"])
     try:
         await room.outbox.post(job.who, Place(channel, None), f"share:{body.get('view_id') or body['ts'] or job.arrival.key}", blocks, text)
     except SlackApiError as refused:

@@ -49,8 +49,9 @@ async def work(room: Room, job: Job) -> None:
 async def _size(room: Room, job: Job) -> None:
     words = words_of_form(job.body["values"])
     meta = json.loads(job.body["meta"] or "{}")
+    sight = await room.visibility.sight(job.who, job.body["user"], None)
     try:
-        reply = await room.asks.size_words(room.desk, words)
+        reply = await room.asks.size_words(room.desk, words, sight.viewer)
     except Unusable as unusable:
         await _close(room, job, notice_view(str(unusable)))
         return

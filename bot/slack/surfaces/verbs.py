@@ -117,7 +117,9 @@ async def _asked(room: Room, job: Job) -> Said | None:
 
 
 async def _size(room: Room, asked: Asked) -> Said:
-    reply = await room.asks.size_words(room.desk, asked.verb.rest)
+    channel = asked.job.body.get("channel")
+    viewer = await room.visibility.readers(asked.job.who, asked.job.body["user"], channel) if channel else asked.sight.viewer
+    reply = await room.asks.size_words(room.desk, asked.verb.rest, viewer)
     return sizing_message(reply.document, asked.verb.rest)
 
 
