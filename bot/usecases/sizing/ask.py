@@ -19,7 +19,7 @@ from bot.usecases.sizing.measured import measured_terms
 from bot.usecases.sizing.question import load_sizing
 from bot.usecases.sizing.size import size
 from bot.usecases.sizing.values import Refused
-from bot.usecases.sizing.words import read_words
+from bot.usecases.sizing.words import cards_in, read_words
 
 if TYPE_CHECKING:
     from bot.hub.hub import Hub
@@ -72,12 +72,17 @@ async def measured_of(desk: Desk, question: Mapping[str, Any], viewer: Viewer | 
 
 
 def with_cards(question: Mapping[str, Any]) -> dict[str, Any]:
-    """The question with `4xH100` read as the card and, where nothing else spreads the model, as tensor parallel size 4."""
-    found = load_sizing().gpus.mentions(str(question.get("gpu") or ""))
-    if len(found) != 1 or found[0].count is None or "," in str(question["gpu"]):
+    """The question with `4xH100` read as the card and, where nothing else spreads the model, as tensor parallel size 4.
+
+    A name that is no card's as it stands (`24gb 3090`, `a100 40`) is read as words are.
+    """
+    told, rules = str(question.get("gpu") or ""), load_sizing()
+    name, count = cards_in(rules, told)
+    if name is None or "," in told or "," in name:
         return dict(question)
-    name = found[0].specs[0].id if len(found[0].specs) == 1 else found[0].specs[0].short[0]
-    spread = {} if question.get("tensor_parallel_size") is not None else {"tensor_parallel_size": found[0].count}
+    if count is None:
+        return {**question, "gpu": name} if rules.gpus.decide(told, None) is None and rules.gpus.decide(name, None) else dict(question)
+    spread = {} if question.get("tensor_parallel_size") is not None else {"tensor_parallel_size": count}
     return {**question, **spread, "gpu": name}
 
 

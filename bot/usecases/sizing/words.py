@@ -48,6 +48,13 @@ def read_words(rules: SizingRules, text: str) -> Words:
     return Words(reader.question, tuple(reader.corrections))
 
 
+def cards_in(rules: SizingRules, text: str) -> tuple[str | None, int | None]:
+    """The card of a text and how many of it; the name that several share where the text does not decide. None where it names none."""
+    reader = Reader(rules.gpus, load_model_names(), text)
+    _cards(reader)
+    return reader.question.get("gpu"), reader.question.get("cards")
+
+
 def _tables(reader: Reader) -> None:
     """--speculative-config '{"method": …}', quoted or not; --speculative-config.method …"""
     for match in list(

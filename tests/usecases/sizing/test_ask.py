@@ -192,3 +192,16 @@ async def test_a_gguf_file_is_refused_in_words(desk: Desk) -> None:
 async def test_a_checkpoint_named_dynamic_scales_its_activations_as_they_come(desk: Desk) -> None:
     document = (await size_words(desk, "llama-3.3-70b-fp8 2xH100")).document
     assert not any("static" in said for said in document["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("told", "gpu", "tp"),
+    [
+        ("a100 40", "A100-40GB", None), ("24gb 3090", "24gb 3090", None), ("2x 24gb 3090", "RTX3090-24GB", 2), ("4x a100 40", "A100-40GB", 4),
+        ("a100", "a100", None), ("H100,H200", "H100,H200", None), ("no such card", "no such card", None),
+    ],
+)  # fmt: skip
+def test_a_card_in_an_argument_is_read_as_in_words(told: str, gpu: str, tp: int | None) -> None:
+    """What is one card's name as it stands, and what is nobody's, stays: the answer names it, or asks back, as it was typed."""
+    asked = with_cards({"gpu": told})
+    assert (asked["gpu"], asked.get("tensor_parallel_size")) == (gpu, tp)
