@@ -13,13 +13,14 @@ from bot.settings import NO_TOKEN, Settings, data_folder
 from bot.store.errors import StoreError
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.sizing.cards import cards_in
 from bot.usecases.sizing.draft import WITHOUT_MODEL, told_of_draft
 from bot.usecases.sizing.estimates import Measured
 from bot.usecases.sizing.measured import measured_terms
 from bot.usecases.sizing.question import load_sizing
 from bot.usecases.sizing.size import size
 from bot.usecases.sizing.values import Refused
-from bot.usecases.sizing.words import cards_in, read_words
+from bot.usecases.sizing.words import read_words
 
 if TYPE_CHECKING:
     from bot.hub.hub import Hub

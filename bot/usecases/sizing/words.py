@@ -4,10 +4,11 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from bot.rulebook.gpus import GpuSpec, Mention
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.arguments import BY_NAME, Argument, argument_of, value_of
-from bot.usecases.sizing.leftovers import ALONE, QUANTIZATIONS, leftovers
+from bot.usecases.sizing.cards import read_cards
+from bot.usecases.sizing.formats import read_formats
+from bot.usecases.sizing.leftovers import leftovers
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.reader import Reader
 
@@ -36,23 +37,16 @@ def read_words(rules: SizingRules, text: str) -> Words:
         _adapters,
         _hub_ids,
         _named_models,
-        _cards,
+        read_cards,
         _pairs,
         _kv_types,
         _amounts,
-        _bare_words,
+        read_formats,
         leftovers,
     ):
         step(reader)
     _spread(reader)
     return Words(reader.question, tuple(reader.corrections))
-
-
-def cards_in(rules: SizingRules, text: str) -> tuple[str | None, int | None]:
-    """The card of a text and how many of it; the name that several share where the text does not decide. None where it names none."""
-    reader = Reader(rules.gpus, load_model_names(), text)
-    _cards(reader)
-    return reader.question.get("gpu"), reader.question.get("cards")
 
 
 def _tables(reader: Reader) -> None:
@@ -156,56 +150,6 @@ def _named_models(reader: Reader) -> None:
                 return
 
 
-_GB = r"\d{1,3} ?g(?:i?b)?"
-
-
-def _cards(reader: Reader) -> None:
-    _sizes_behind(reader)
-    for mention in reader.gpus.mentions(reader.rest):
-        specs, end = _by_bare_size(reader, mention)
-        reader.blank(mention.start, end)
-        _put_card(reader, specs, mention.text, mention.count)
-    bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB}))?(?![\w.])"
-    for match in list(re.finditer(bare, reader.rest, re.IGNORECASE)):
-        found = reader.gpus.find(f"{match[2]} {match[3] or ''}")  # a bare figure: in a sizing question a card, in a log anything
-        if isinstance(found, GpuSpec) and "gpu" not in reader.question:
-            reader.blank(match.start(), match.end())
-            _put_card(reader, (found,), f"{match[2]} {match[3] or ''}".strip(), int(match[1]) if match[1] else None)
-
-
-def _sizes_behind(reader: Reader) -> None:
-    """`24gb 3090` as `3090 24gb`, the way in which cards are named everywhere else."""
-    for match in re.finditer(
-        rf"(?<![\w.])(?P<size>{_GB}) (?P<card>(?:[A-Za-z]+ ){{0,2}}[A-Za-z]*\d\w*(?: ti)?)(?![\w.])", reader.rest, re.I
-    ):
-        if reader.gpus.find(re.sub(r"(?<=\d)s$", "", match["card"], flags=re.I)) is not None:
-            reader.rest = f"{reader.rest[: match.start()]}{match['card']} {match['size']}{reader.rest[match.end() :]}"
-
-
-def _by_bare_size(reader: Reader, mention: Mention) -> tuple[tuple[GpuSpec, ...], int]:
-    """The cards of a mention and where it ends; a bare figure after a name (`a100 40`) is a size where a card of that name has it."""
-    figure = re.compile(r" (\d{2,3})(?![\w.,%]| ?(?:k|g|gb|t|tokens?|seqs?|req\w*|users?|concurrent)\b)", re.IGNORECASE)
-    after = figure.match(reader.rest, mention.end)
-    sized = tuple(spec for spec in mention.specs if after and spec.nominal_gb == int(after[1]))
-    return (sized, after.end()) if after and sized else (mention.specs, mention.end)
-
-
-def _put_card(reader: Reader, specs: tuple[GpuSpec, ...], text: str, count: int | None) -> None:
-    said = re.search(rf"({_GB})\)?$", text, re.IGNORECASE)
-    if said and all(abs(int(re.sub(r"\D", "", said[1])) - spec.nominal_gb) > 0.12 * spec.nominal_gb for spec in specs):
-        reader.corrections.append(f"{text!r}: {specs[0].id} is the card of that name, and has no {said[1]}")
-    usual = tuple(spec for spec in specs if not spec.rare) or specs
-    if len(usual) > 1:
-        reader.corrections.append(f"{text!r} can be {' or '.join(spec.id for spec in usual)}; write which")
-    given, name = reader.question.get("gpu"), usual[0].id if len(usual) == 1 else specs[0].short[0]
-    if given is None:
-        reader.question["gpu"] = name
-    elif name not in str(given).split(","):
-        reader.question["gpu"] = f"{given},{name}"
-    if count and reader.question.setdefault("cards", count) != count:
-        reader.corrections.append(f"{text!r}: all cards are asked about with one number of them, {reader.question['cards']}")
-
-
 _PAIRS = {
     "tensor_parallel_size": r"tp|tensor[ -]parallel(?:[ -]size)?",
     "pipeline_parallel_size": r"pp|pipeline[ -]parallel(?:[ -]size)?",
@@ -256,41 +200,6 @@ def _amounts(reader: Reader) -> None:
         _put(reader, BY_NAME["gpu_memory_utilization"], match[0].replace(" ", ""))
     for match in reader.take(rf"{_NUMBER}[km]|\d{{4,7}}|\d{{1,3}},\d{{3}}"):
         _put(reader, BY_NAME["max_model_len"], match[0])
-
-
-def _bare_words(reader: Reader) -> None:
-    for words in sorted(ALONE, key=len, reverse=True):
-        for _ in reader.take(words.replace(" ", "[ -]")):
-            reader.put(*ALONE[words])
-    for match in reader.take("|".join(sorted(map(re.escape, QUANTIZATIONS), key=len, reverse=True))):
-        reader.put("quantization", _IN_FULL.get(match[0].lower(), match[0].lower()))
-    for match in reader.take(r"w?(?P<bits>[48])[ -]?bits?|q(?P<q>[48])(?:_[0k](?:_[sml])?)?"):
-        _bits(reader, match[0], match["bits"] or match["q"])
-
-
-def _bits(reader: Reader, said: str, bits: str) -> None:
-    """`4bit` names no format: one that is named beside it is meant, else the commonest checkpoint of so many bits is taken."""
-    model = reader.models.find(str(reader.question.get("model") or ""))
-    named = reader.question.get("quantization") or (model.stored if model else "")
-    if not named and model and "quantization_config" in model.config:
-        return  # it is stored so, and in no other way
-    if model and (model.stored, bits) == ("gptq", "8"):
-        reader.question["model"] = f"{reader.question['model']}-int8"
-    elif not named:
-        reader.put("quantization", _COMMONEST[bits])
-        reader.corrections.append(f"{said!r} names no format: {_COMMONEST[bits].upper()} is taken, the commonest of {bits} bits")
-    elif (named, bits) == ("gptq", "8"):
-        reader.question["quantization"] = "gptq-int8"
-    elif named not in _OF_BITS[bits]:
-        reader.corrections.append(f"{said!r} is left out: {named} has not {bits} bits")
-
-
-_IN_FULL = {"bnb": "bitsandbytes"}
-_COMMONEST = {"4": "awq", "8": "fp8"}
-_OF_BITS = {
-    "4": ("awq", "awq-int4", "gptq", "gptq-int4", "nvfp4", "fp4", "mxfp4", "int4", "w4a16", "quantized.w4a16", "bitsandbytes"),
-    "8": ("gptq-int8", "fp8", "fp8-dynamic", "int8", "w8a8", "quantized.w8a8", "bitsandbytes"),
-}
 
 
 def _spread(reader: Reader) -> None:

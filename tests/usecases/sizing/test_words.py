@@ -265,6 +265,12 @@ def test_a_size_before_several_cards_keeps_their_number_and_a_figure_of_somethin
     assert ask("llama-3.1-8b a100 40 users")["max_num_seqs"] == 40
     assert ask("llama-3.1-8b a100 40k")["max_model_len"] == 40_960
     assert ask("llama-3.1-8b on h100 70GB checkpoint")["gpu"] == "H100-80GB"
+    assert ask("llama-3.1-8b on a100 80gb 46GB pool") == {
+        "model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "A100-80GB", "kv_cache_memory_bytes": 46_000_000_000,
+    }  # fmt: skip
+    assert ask("llama-3.1-8b on 4090 10GB kv cache")["kv_cache_memory_bytes"] == 10_000_000_000
+    for words in ("llama-3.1-8b on h100 70GB checkpoint", "llama-3.1-8b on 4090 10GB kv cache"):
+        assert corrections(words) == []
 
 
 def test_eight_bits_of_a_gptq_checkpoint_are_another_checkpoint() -> None:
