@@ -98,10 +98,10 @@ class Speech:
 
     def _there(self, talk: Talk, number: int) -> Said | None:
         """The moment that the sentence before named, where this one complains of nothing but `in there`."""
-        one, before = talk[number], talk[number - 1] if number else None
-        if before is None or not one.has("there") or not one.told(*COMPLAINTS):
+        one = talk[number]
+        if not number or not one.has("there") or not one.told(*COMPLAINTS):
             return None
-        named = [moment for moment in before.relations if moment.telling and not self._moments[moment.moment].aside]
+        named = [moment for moment in talk[number - 1].relations if moment.telling and not self._moments[moment.moment].aside]
         return self._at(named[-1].moment, one.all_of("there")[0].start) if named else None
 
     def _bound(self, one: Sentence) -> Said | None:

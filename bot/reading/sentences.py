@@ -50,9 +50,11 @@ class Sentence:
 
     def told(self, *means: str) -> list[Mention]:
         """Those that nobody asks for: in a question, what a comma parts from it (`it says X, what should I do?`)."""
-        asked = min((one.start for one in self.all_of("question")), default=None)
         words = self.all_of(*means)
-        return words if asked is None else [w for w in words if w.end <= asked and _COMMA.search(self.text, w.end, asked)]
+        if not words or not self.has("question"):
+            return words
+        asked = self.all_of("question")[0].start
+        return [word for word in words if word.end <= asked and _COMMA.search(self.text, word.end, asked)]
 
     @property
     def asks(self) -> bool:
