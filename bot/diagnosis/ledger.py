@@ -89,6 +89,8 @@ def _figures_of(facts: Sequence[Fact]) -> dict[str, Figure]:
     for fact in facts:
         for name, figure in _named(fact):
             before = figures.get(name)
+            if before is not None and (before.value, before.fact) == (figure.value, figure.fact):
+                continue  # the same sentence again, passed on by another process
             if before is not None and name in _LEAST and before.value < figure.value and before.fact == figure.fact:
                 continue
             if before is not None and name == "weights_bytes" and figure.fact == before.fact == "vllm.model-loading":

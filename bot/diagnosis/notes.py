@@ -33,6 +33,7 @@ def notes_of(
         *_written_for(evidence, change),
         *_more_was_free(error),
         *_answer(evidence, rank),
+        *_orphans(evidence),
         *_tenants(evidence, derived, change),
         *_counted_from_default(evidence, change, fractions),
         *_counted_from_figures(evidence, derived, change),
@@ -77,10 +78,21 @@ def _more_was_free(error: FirstError | None) -> Iterator[str]:
         )
 
 
+def _orphans(evidence: Evidence) -> Iterator[str]:
+    """What outlived its server holds the card against the next start."""
+    left = next((f for f in evidence.facts if "orphaned" in f.kinds), None)
+    if left is not None:
+        yield (
+            f"Line {left.line} says that processes outlived their server: they keep their memory, and the next start finds the card full. "
+            "`oombot explain not-released` says how to find and end them."
+        )
+
+
 def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
     """Who else is on the card, where that matters: as nvidia-smi in the same paste says, or how to find out."""
     held = next((f for f in derived if f.id == "derived.others-hold"), None)
-    if held is None and (change is None or change.id != "stop-other-process"):
+    failed = any(f.kinds & {"allocation-failed", "memory-error", "host-kill"} for f in evidence.facts)
+    if held is None and failed and (change is None or change.id != "stop-other-process"):
         return
     how_much = f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line})" if held is not None else ""
     listed = sorted((f for f in evidence.facts if "card-process" in f.kinds), key=lambda f: -f.fields["held"])[:MOST_PROCESSES]

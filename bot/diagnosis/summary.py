@@ -49,6 +49,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
             return "Memory is said to have run out, but the error itself is not in this evidence, so no phase can be named."
         if any(_CONFIG.search(text) for text in scene.evidence.lines.values()):
             return "This is a model's config.json and no log: `oombot size --config FILE --gpu NAME` says whether the model will start."
+        if any("card-process" in fact.kinds for fact in scene.facts) and not scene.evidence.frames:
+            return "This shows who holds the cards and no failure, so no phase can be named."
         where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
         return f"There is no memory error in {where}, so no phase can be named."
     if phase == "not_oom":

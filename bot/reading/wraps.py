@@ -63,12 +63,17 @@ def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], c
     return Wrap()
 
 
+def _rows(text: str, continuation: str) -> bool:
+    """Are these two rows of a table with edges, such as nvidia-smi's? They are as wide as each other and not wrapped."""
+    return text.endswith(("|", "+")) and continuation.startswith(("|", "+"))
+
+
 def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
     """What stood between a line of this width and the unsigned line after it: nothing, a space, or None when each stands for itself.
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
-    broken = wrap.broke(width, continuation) and not text.endswith(("╮", "╯"))
+    broken = wrap.broke(width, continuation) and not text.endswith(("╮", "╯")) and not _rows(text, continuation)
     half = _HALF.search(text[-600:])
     if not broken and half is None:
         return None

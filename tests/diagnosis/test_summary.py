@@ -138,3 +138,46 @@ def test_an_engine_that_signs_with_its_name_is_no_rank_that_failed_too() -> None
         "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(&ptr, n, mMemPool->getPool(), mCudaStream->get()): out of memory\n"
     )
     assert said(text)["also_failed"] == []
+
+
+SMI = """\
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 560.28.03              Driver Version: 560.28.03      CUDA Version: 12.6     |
+|-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:19:00.0 Off |                    0 |
++-----------------------------------------+------------------------+----------------------+
+| Processes:                                                                              |
+|=========================================================================================|
+|    0   N/A  N/A      7731      C   VLLM::EngineCore                            68210MiB |
++-----------------------------------------------------------------------------------------+
+"""
+
+
+def test_a_table_of_the_cards_alone_says_who_holds_them_and_on_which_line() -> None:
+    document = said(SMI)
+    assert document["phase"] == "unknown"
+    assert document["summary"] == "This shows who holds the cards and no failure, so no phase can be named."
+    assert document["notes"] == ["nvidia-smi shows VLLM::EngineCore (pid 7731, 66.61 GiB on GPU 0, line 8)."]
+
+
+def test_what_outlived_its_server_is_said_to_hold_the_card() -> None:
+    document = said("vllm serve a/b --tensor-parallel-size 2\nkill -KILL 4711\nVLLM::Worker_TP0 still alive, the cards stay full\n")
+    assert document["phase"] == "unknown"
+    assert any(str(note).startswith("Line 3 says that processes outlived their server") for note in document["notes"])  # type: ignore[attr-defined]
+
+
+def test_a_share_of_the_checkpoint_in_words_says_that_it_was_loading() -> None:
+    text = f'(photo) red letters: "{oom("896.00 MiB", "310.00 MiB")}", above it "Loading checkpoint shards: 42%"\n'
+    assert said(text)["phase"] == "weight_loading"
+    assert said(text)["verdict"] == "likely"
+
+
+def test_a_sentence_that_two_processes_print_has_the_line_of_the_first() -> None:
+    sentence = (
+        "ValueError: To serve at least one request with the models's max seq len (65536), (8.00 GiB KV cache is needed, which is larger "
+        "than the available KV cache memory (2.00 GiB). Based on the available memory, the estimated maximum model length is 16384."
+    )
+    text = f"(EngineCore_DP0 pid=9) ERROR 11-20 10:00:31 [core.py:842] {sentence}\nINFO 11-20 10:00:32 [x.py:1] bye\n{sentence}\n"
+    document = said(text)
+    error, budget = document["first_error"], document["budgets"][0]  # type: ignore[index]
+    assert error["line"] == budget["lines"]["needed_bytes"] == 1  # type: ignore[index]
