@@ -9,9 +9,9 @@ from typing import Any
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
-from bot.reading.frames import CONTEXT, MOST_JOINED, frame_of, is_carets, is_echo, may_show_frame, numbered_source, says_more, source_blocks
 from bot.reading.prose import is_talk, is_unsigned
 from bot.reading.said import speech_of
+from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
@@ -28,7 +28,7 @@ _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], list[Frame]]:
     """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
     facts: list[Fact] = []
-    tracebacks = _Tracebacks(lines)
+    tracebacks = Tracebacks(lines)
     reader = _Reader(finder_of(book), lines)
     recurring = _Recurring()
     spoken: list[int] = []
@@ -52,57 +52,6 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
 def _only_raises(text: str) -> bool:
     """A statement of source code that says nothing of what it raised."""
     return text.lstrip().startswith("raise ") and not _RAISED.search(text)
-
-
-class _Tracebacks:
-    """The frames so far, each with the source that the lines below it show."""
-
-    def __init__(self, lines: Sequence[LogLine]) -> None:
-        self.frames: list[Frame] = []
-        self._lines = lines
-        self._latest: dict[str, int] = {}
-        """Where the frame stands that a speaker's next lines may show the source of."""
-        self._blocks = source_blocks(lines)
-        self._source = {order for _, source in self._blocks.values() for order in source}
-
-    def takes(self, order: int) -> bool:
-        """Is the line at this place a frame, or nothing but the source of one?"""
-        key = self._lines[order].speaker.key
-        if order in self._source:
-            return True
-        if (found := self._frame(order)) is not None:
-            frame, joined = found
-            self.frames.append(frame)
-            self._latest[key] = order + joined
-            self._source.update(range(order + 1, order + joined + (not frame.echo)))
-            return not says_more(frame)
-        if key in self._latest and (taken := self._shows_source(order)) is not None:
-            return taken
-        self._latest.pop(key, None)
-        return False
-
-    def _frame(self, order: int) -> tuple[Frame, int] | None:
-        if order in self._blocks:
-            return self._blocks[order][0], 0
-        if not may_show_frame(self._lines[order].text):
-            return None
-        return frame_of(self._lines[order], _following(self._lines, order, MOST_JOINED), order)
-
-    def _shows_source(self, order: int) -> bool | None:
-        """Is the line below a speaker's frame its source? None where it has come to an end."""
-        line, text = self._lines[order], self._lines[order].text
-        begun = self._latest[line.speaker.key]
-        numbered = numbered_source(text, self.frames[-1])
-        if not _follows(self._lines, begun, order, CONTEXT if numbered else 4) or not is_echo(line):
-            return None
-        own = self.frames[-1].speaker.key == line.speaker.key
-        if numbered is not None:
-            if numbered[0] and own:
-                self.frames[-1] = replace(self.frames[-1], echo=numbered[1])
-            return True
-        if not is_carets(text) and own and not self.frames[-1].echo:
-            self.frames[-1] = replace(self.frames[-1], echo=text.strip())
-        return True if text[:1] in " \t" or text.lstrip().startswith(("raise ", "self.", "return ", "^", "~")) or is_carets(text) else None
 
 
 def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
@@ -171,20 +120,6 @@ class _Recurring:
         return [replace(fact, repeats=times) for order, times in counted for fact in reader.facts_of(order)]
 
 
-def _following(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:
-    """The next lines of the same source."""
-    following = lines[order + 1 : order + 1 + count]
-    own = lines[order].source
-    return following if not following or following[-1].source == own else [line for line in following if line.source == own]
-
-
-def _follows(lines: Sequence[LogLine], frame_at: int, order: int, most: int) -> bool:
-    """Is the line at `order` within the few of the same speaker that may be the frame's source?"""
-    key = lines[order].speaker.key
-    between = sum(line.speaker.key == key for line in lines[frame_at + 1 : order])
-    return between < most
-
-
 class _Reader:
     """What single lines say. A text is read once under each rule: eight ranks say the same."""
 
@@ -212,7 +147,7 @@ class _Reader:
         return list(self._matched(broken, order - 1)) if broken else []
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
-        line, following = self._lines[order], _following(self._lines, order, 8)
+        line, following = self._lines[order], next_lines(self._lines, order, 8)
         unsigned = is_unsigned(line)
         for rule in rules:
             if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):

@@ -1,35 +1,22 @@
 """What people say in their own words: what the engine was at when memory ran out, read from how a sentence joins the two.
 
-A sentence has complaints (it ran out, it crashed, it was killed) and moments (loading, capture, a request). The moment that was going on,
-said best and standing nearest to the complaint, is what the sentence says. The words stand in rules/words.toml.
+A sentence has complaints (it ran out, it crashed, it was killed) and moments (loading, capture, a request); the sentence that says best
+which moment failed speaks for its paragraph. The words stand in rules/words.toml.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 
 from bot.reading.amounts import DEMANDS, falls_short
+from bot.reading.complaints import RATHER, Said, complained_of, meant
 from bot.reading.idioms import SURE, TELLING, says_by_itself
 from bot.reading.plain import Plain
-from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.sentences import COMPLAINTS, WEIGHT, Sentence
 from bot.reading.talk import Talk, talks
-from bot.reading.words import Mention, words_of
+from bot.reading.words import words_of
 from bot.rulebook.book import Rulebook
-from bot.rulebook.files import Moment
-
-_RATHER = {"prose.serving": -1, "prose.launch": -1, "prose.startup-check": 1}
-"""People say serving and starting of everything; what had not begun is said of nothing else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A moment that somebody names, and where in the text. `weight`: how well; `fails`: more than an unnamed error is said of it."""
-
-    moment: Moment
-    at: int
-    weight: int = SURE
-    fails: bool = False
 
 
 class Speech:
@@ -46,7 +33,7 @@ class Speech:
         self._before, self._sure = bits("before"), bits("telling", "make")
         self._there_too = bits("there")
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._there_too)
-        self._rather = bits(*(name for name, more in _RATHER.items() if more > 0))
+        self._rather = bits(*(name for name, more in RATHER.items() if more > 0))
 
     def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
         """What each paragraph (of whole lines) says: that memory ran out, what was going on (as one sentence says it best, or all
@@ -94,7 +81,7 @@ class Speech:
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
         by_itself = says_by_itself(one, self._moments)
-        return self._at(*by_itself) if by_itself is not None else self._bound(one)
+        return self._at(*by_itself) if by_itself is not None else complained_of(one, self._moments)
 
     def _there(self, talk: Talk, number: int) -> Said | None:
         """The moment that the sentence before named, where this one complains of nothing but `in there`."""
@@ -103,40 +90,6 @@ class Speech:
             return None
         named = [moment for moment in talk[number - 1].relations if moment.telling and not self._moments[moment.moment].aside]
         return self._at(named[-1].moment, one.all_of("there")[0].start) if named else None
-
-    def _bound(self, one: Sentence) -> Said | None:
-        """The moment that a complaint of the sentence belongs to."""
-        complaints = one.told(*COMPLAINTS)
-        if not complaints or (one.names("prose.other-fault", "prose.pressure") and not one.has("shortage")):
-            return None
-        rated: list[tuple[int, int, Said]] = []
-        for moment, relation in one.relations.items():
-            nearest = min(complaints, key=lambda complaint: apart(complaint, moment))
-            meant, relation = self._meant(moment, one)
-            if relation in WEIGHT and self._belongs(moment, relation, nearest, one):
-                weight = WEIGHT[relation] + 2 * (moment.telling or meant != moment.moment) + _RATHER.get(meant, 0)
-                said = Said(self._moments[meant], moment.start, weight, nearest.means not in ("error", "killed"))
-                rated.append((weight, -apart(nearest, moment), said))
-        return max(rated, key=lambda rate: rate[:2])[2] if rated else None
-
-    def _belongs(self, moment: Mention, relation: str, complaint: Mention, one: Sentence) -> bool:
-        """Is the complaint about this moment? A weak word, or an error without a name, must be joined to it."""
-        serving = moment.moment == "prose.serving"
-        if serving and {word.means for word in one.all_of(*COMPLAINTS)} == {"error"}:
-            return False
-        if relation != "bare":
-            return relation == "while" or moment.telling or not serving
-        if complaint.means == "error" and not (moment.telling and apart(complaint, moment) <= SIDE_BY_SIDE):
-            return False
-        parted = not self._moments[moment.moment].lasting and any(word.means == "but" for word in one.between(complaint, moment))
-        return (moment.telling or not serving) and apart(complaint, moment) <= CLAUSE and not parted
-
-    def _meant(self, moment: Mention, one: Sentence) -> tuple[str, str]:
-        """The moment that was going on, and how it is said: of one that had not begun, the one before it; none where it is said aside."""
-        relation, rule = one.relations[moment], self._moments[moment.moment]
-        if rule.aside or (relation == "before" and (not rule.begins_after or "past" in one.relations.values() or _begun(moment, one))):
-            return "", "off"
-        return (rule.begins_after, "while") if relation == "before" else (rule.id, relation)
 
     def _together(self, talk: Talk) -> Said | None:
         """What all sentences leave: a moment named beyond doubt in or beside one that complains, that none says was over or to come.
@@ -156,11 +109,11 @@ class Speech:
             if one.asks or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
                 continue
             for moment in (word for word in one.relations if word.telling):
-                meant, relation = self._meant(moment, one)
-                if relation not in WEIGHT or meant == "prose.launch" or (meant in over if loud else meant != "prose.serving"):
+                going_on, relation = meant(moment, one, self._moments)
+                if relation not in WEIGHT or going_on == "prose.launch" or (going_on in over if loud else going_on != "prose.serving"):
                     continue
-                said = Said(self._moments[meant], moment.start, fails=relation == "while" and failed)
-                rated.append((-near, WEIGHT[relation] - (meant == "prose.serving"), said))
+                said = Said(self._moments[going_on], moment.start, fails=relation == "while" and failed)
+                rated.append((-near, WEIGHT[relation] - (going_on == "prose.serving"), said))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
 
     def _elsewhere(self, talk: Talk) -> bool:
@@ -192,11 +145,6 @@ class Speech:
 
     def _at(self, moment: str, at: int, weight: int = SURE) -> Said:
         return Said(self._moments[moment], at, weight)
-
-
-def _begun(moment: Mention, one: Sentence) -> bool:
-    """Does the sentence say of another word of this moment that it was going on (`puts the weights there before it quantizes them`)?"""
-    return any(other.moment == moment.moment and relation in WEIGHT for other, relation in one.relations.items())
 
 
 @lru_cache(maxsize=4)

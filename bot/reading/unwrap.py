@@ -10,6 +10,8 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from bot.reading.stacks import frame_lines, raised_line, stack
+
 MESSAGE_KEYS = ("message", "textPayload", "log", "msg", "line", "Line", "body", "content", "MESSAGE", "text", "event")
 _SURE_KEYS = ("message", "textPayload", "log", "msg", "line", "MESSAGE")
 """Enough without a time; the others stand in any JSON."""
@@ -85,36 +87,9 @@ def _record_line(number: int, raw: str) -> Iterator[Shipped]:
     if isinstance(record, dict):
         fields = _flat(record)
         if '"frames"' in text:
-            fields["frames"] = "\n".join(_stack(record))
+            fields["frames"] = "\n".join(stack(record))
         if (shipped := _of_record(number, fields)) is not None:
             yield from _split(shipped)
-
-
-def _stack(value: Any) -> Iterator[str]:
-    """Tracebacks that a record holds as objects, as Python prints them: their frames, and what was raised behind them."""
-    if isinstance(value, list):
-        for one in value:
-            yield from _stack(one)
-    if isinstance(value, dict):
-        frames = value.get("frames")
-        for frame in frames if isinstance(frames, list) else ():
-            yield from _frame_line(frame) if isinstance(frame, dict) else ()
-        yield from (line for name, inner in value.items() if name != "frames" for line in _stack(inner))
-        yield from _raised_line(value)
-
-
-def _frame_line(frame: Mapping[str, Any]) -> Iterator[str]:
-    """An object with filename, lineno and function, as Sentry and structlog write them."""
-    path, function, line = frame.get("filename"), frame.get("function", frame.get("name")), frame.get("lineno")
-    if path and function and line:
-        yield f'  File "{path}", line {line}, in {function}'
-        yield from (f"    {str(frame[key]).strip()}" for key in ("context_line", "line") if frame.get(key))
-
-
-def _raised_line(exception: Mapping[str, Any]) -> Iterator[str]:
-    raised, said = exception.get("exc_type", exception.get("type")), exception.get("exc_value", exception.get("value"))
-    if isinstance(raised, str) and isinstance(said, str) and raised.endswith(("Error", "Exception")):
-        yield f"{raised}: {said}"
 
 
 def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:
@@ -258,9 +233,10 @@ def _close(done: _Open, parent: _Open) -> None:
         return
     message = _first(MESSAGE_KEYS, done.fields)
     if done.key == "frames":
-        done.inner += [(done.places["filename"], {"message": line}) for line in _frame_line(done.fields)]
+        done.inner += [(done.places["filename"], {"message": line}) for line in frame_lines(done.fields)]
     elif done.inner:
-        done.inner += [(done.places["value"], {"message": line}) for line in _raised_line(done.fields)]
+        said = done.places.get("exc_value", done.places.get("value", 0))
+        done.inner += [(said, {"message": line}) for line in raised_line(done.fields)]
     for _, fields in done.inner:
         for name, value in done.fields.items():
             fields.setdefault(name, value)
@@ -269,6 +245,7 @@ def _close(done: _Open, parent: _Open) -> None:
     elif not done.inner:
         for name, value in done.fields.items():
             parent.fields.setdefault(name, value)
+            parent.places.setdefault(name, done.places[name])
     parent.inner += done.inner
 
 

@@ -173,6 +173,35 @@ def test_frames_may_be_objects(text: str) -> None:
     assert [f.id for f in read_.facts if "allocation-failed" in f.kinds] == ["torch.oom"]
 
 
+STRUCTLOG = {
+    "timestamp": "2025-01-01T00:00:00Z",
+    "event": "failed",
+    "exception": [
+        {
+            "exc_type": "OutOfMemoryError",
+            "exc_value": "CUDA out of memory. Tried to allocate 224.00 MiB.",
+            "frames": [{"filename": WORKER, "lineno": 350, "name": "load_model"}],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_was_raised_may_be_named_as_structlog_names_it(indent: int | None) -> None:
+    read_ = evidence(json.dumps(STRUCTLOG, indent=indent))
+    assert [f.function for f in read_.frames] == ["load_model"]
+    assert [f.line for f in read_.facts if f.id == "torch.oom"] == [7 if indent else 1]
+
+
+def test_a_frame_s_file_may_be_an_object_of_its_own() -> None:
+    record = {"frames": [{"place": {"filename": WORKER}, "lineno": 350, "function": "load_model"}]}
+    assert [f.function for f in evidence(json.dumps(record, indent=2)).frames] == ["load_model"]
+
+
+def test_objects_within_objects_without_end_hold_no_frame() -> None:
+    assert frames('{"message": "failed", "frames": 1, "a": ' + '{"a": ' * 900 + "1" + "}" * 901) == []
+
+
 def test_a_logger_s_own_place_in_a_record_is_no_frame() -> None:
     record = {"message": "hello", "filename": "core.py", "lineno": 700, "name": "vllm.engine", "funcName": "run", "frames": 3}
     assert frames(json.dumps(record)) == []

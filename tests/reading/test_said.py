@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from bot.reading.said import Said, speech_of
+from bot.reading.complaints import Said
+from bot.reading.said import speech_of
 from bot.rulebook.load import load_rulebook
 
 SPEECH = speech_of(load_rulebook())
