@@ -181,6 +181,22 @@ def test_a_known_name_with_the_ending_of_a_quantized_checkpoint_is_that_checkpoi
     assert ask(f"{name} on H100")["model"] == name
 
 
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        ('endings = ["y"]\nsays = "s"\nconfig = "{}"', "own: the endings y are of no"),
+        ('endings = ["x"]\nsays = "s"\nconfig = "["', "own: config is not JSON"),
+        ('endings = ["x"]\nsays = "s"\nconfig = "[]"', "own: config is no object"),
+    ],
+)
+def test_a_checkpoint_of_a_models_own_that_is_broken_is_reported(tmp_path, own: str, problem: str) -> None:  # type: ignore[no-untyped-def]
+    row = '[[model]]\nid = "a/b"\nnames = []\nsource = "s"\nconfig = \'{"architectures": ["A"]}\'\n'
+    stored = '[[stored]]\nendings = ["x"]\nsays = "X"\nconfig = \'{"quant_method": "awq"}\'\n'
+    (tmp_path / "model-names.toml").write_text(f"{stored}{row}[model.own]\n{own}\n")
+    with pytest.raises(RulebookError, match=rf"model-names.toml: \[\[model\]\] a/b: {problem}"):
+        load_model_names(tmp_path)
+
+
 def test_a_broken_ending_is_reported_with_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     row = '[[model]]\nid = "a/b"\nnames = []\nsource = "s"\nconfig = \'{"architectures": ["A"]}\'\n'
     (tmp_path / "model-names.toml").write_text(row + '[[stored]]\nendings = ["x"]\nsays = "X"\nconfig = \'{}\'\n')
