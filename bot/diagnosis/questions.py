@@ -40,7 +40,7 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
             yield "engine_config"
         yield "memory_report"
         return
-    if phase == "host_memory" and verdict != "certain" and not scene.has("host-proof"):
+    if phase == "host_memory" and verdict != "certain" and not scene.has("host-proof") and not scene.has("says-oomkilled"):
         yield "first_error"  # the kernel's log, or the container's last state, tells who killed it
     if phase in ("not_oom", "host_memory"):
         return

@@ -181,3 +181,24 @@ def test_a_sentence_that_two_processes_print_has_the_line_of_the_first() -> None
     document = said(text)
     error, budget = document["first_error"], document["budgets"][0]  # type: ignore[index]
     assert error["line"] == budget["lines"]["needed_bytes"] == 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("engine-0   0/1     OOMKilled   4 (2m ago)   11m\n", "certain"),
+        ("Last State: Terminated\nReason: OOMKilled\nExit Code: 137\n", "certain"),
+        ('"State": { "OOMKilled": true, "ExitCode": 137 }\n', "certain"),
+        ("our vllm pod gets OOMKilled since the new chart\n", "likely"),
+        ("engine-1 exited with code 137\n", "likely"),
+    ],
+)
+def test_a_container_killed_for_its_memory_is_certain_where_its_state_says_so_and_not_where_people_do(text: str, verdict: str) -> None:
+    document = said(text)
+    assert (document["phase"], document["verdict"]) == ("host_memory", verdict)
+
+
+def test_a_limit_beside_a_bare_137_is_no_proof_that_it_was_reached() -> None:
+    text = "docker run --gpus all -m 12g vllm/vllm-openai:v0.9.0 --model a/b\nengine-1 exited with code 137\n"
+    because = str(said(text)["recommendation"]["because"])  # type: ignore[index]
+    assert because.startswith("Exit 137 is how a container ends at its memory limit of 12.00 GiB (line 1), unless somebody else killed it")
