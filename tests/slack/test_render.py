@@ -14,7 +14,7 @@ from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.slack.outbox import as_sent
 from bot.slack.render.blocks import plainly
-from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.diagnosis import diagnosis_message, title
 from bot.slack.render.escape import as_typed, cut
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.forms import log_form, notice_view, sizing_form, sizing_view
@@ -281,3 +281,9 @@ def test_what_would_make_it_fit_is_told_and_its_command_says_with_what() -> None
     assert "a pool of 8.24 GiB. Quality needs a check of its own." in said
     assert said.index("cheapest first") < said.index(", with ") < said.index("vllm serve 4-BIT-CHECKPOINT")
     assert "What would make it fit" not in json.dumps(sizing_message(SIZING, "llama")[0])
+
+
+def test_a_stop_whose_cause_is_not_shown_is_no_shortage_in_the_heading_either() -> None:
+    said = "Probably: stopped on rank 3 (Worker_TP3) of a-rather-long-name-of-a-container-0 in the profiling run, before the cache was sized; the line that says why is cut off."
+    assert title({**certain(), "summary": said}).startswith("Stopped on rank 3")
+    assert title({**certain(), "summary": said.replace("stopped", "out of memory")}).startswith("Out of memory on rank 3")

@@ -79,7 +79,8 @@ def title(document: Document) -> str:
         return "Not an out-of-memory failure"
     if document["phase"] == "unknown":
         return f"Out of memory{' on ' + who if who else ''}; the phase is not decided"
-    return f"Out of memory{' on ' + who if who else ''}, during {PHASES[document['phase']]}"
+    stopped = str(document.get("summary") or "").removeprefix("Probably: ").lower().startswith("stopped")  # not said to be a shortage
+    return f"{'Stopped' if stopped else 'Out of memory'}{' on ' + who if who else ''}, during {PHASES[document['phase']]}"
 
 
 def _verdict(document: Document) -> list[Block]:
@@ -93,7 +94,7 @@ def _verdict(document: Document) -> list[Block]:
     if deployment.get("gpu") or deployment.get("gpu_count"):
         facts.append(("GPU", " × ".join(str(deployment[key]) for key in ("gpu_count", "gpu") if deployment.get(key))))
     others = document.get("also_failed") or []
-    notes = [f"Also failed in the same second: {', '.join(map(str, others[:8]))}."] if others else []
+    notes = [f"Also out of memory: {', '.join(map(str, others[:8]))}."] if others else []
     notes += [str(note) for note in (document.get("notes") or [])[:3]]
     notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
     return [*opening, fields(facts[:6]), *([rich(*(line(cut(note, 500) + "\n") for note in notes))] if notes else [])]
