@@ -16,7 +16,7 @@ from bot.store.tables import contributions, deliveries, diagnoses, incidents, in
 
 _DAY = 86_400 * 1_000_000
 _DONE_DAYS = 7  # Slack asks again for minutes, not for days
-_WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes")
+_WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes", "container")
 
 
 def forget(connection: Connection, team: str, incident: str, by: str | None) -> None:

@@ -6,6 +6,7 @@ from bot.cli.show_diagnosis import diagnosis_text
 from bot.domain.incident import Contribution
 from bot.pictures.bars import bars_of
 from bot.rulebook.load import load_rulebook
+from bot.store.erasure import blanked
 from bot.usecases.budget_rows import at_the_error, of_what_failed
 from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
@@ -61,3 +62,9 @@ def test_a_bar_that_would_mostly_be_unknown_is_not_drawn() -> None:
     budget = {"rank": 0, "total_bytes": 80 * 2**30, "weights_bytes": 2 * 2**30}
     assert bars_of({"budgets": [budget]}) == ()
     assert len(bars_of({"budgets": [budget | {"weights_bytes": 60 * 2**30}]})) == 1
+
+
+def test_an_erased_incident_keeps_no_container_and_shows_its_budgets() -> None:
+    erased = blanked(two())
+    assert not erased["container"]
+    assert len(of_what_failed(erased)) == 2
