@@ -280,7 +280,12 @@ def _of_host(evidence: Evidence) -> Iterator[Fact]:
 
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
-    """What several lines say together: one card for several ranks, one item a prompt."""
+    """What several lines say together: one card for several ranks, one item a prompt, the row of a table that passed."""
+    rows = [f for f in evidence.facts if "tried-row" in f.kinds]
+    least = min((f.fields["seqs"] for f in rows if "failed" in f.fields), default=0)
+    passed = max((f for f in rows if "passed" in f.fields and f.fields["seqs"] < least), key=lambda f: int(f.fields["seqs"]), default=None)
+    if passed is not None:
+        yield _fact("proven-seqs", passed, value=passed.fields["seqs"], failed=least, line=passed.line)
     refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
     failed = [f for f in refused if f.speaker.key in evidence.ranks]
     ranks = {evidence.ranks[f.speaker.key].number for f in failed}

@@ -13,9 +13,10 @@ from bot.diagnosis.notes import notes_of
 from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
-from bot.diagnosis.scene import Scene
+from bot.diagnosis.scene import Scene, Weigh
 from bot.diagnosis.summary import container_of, cut_note, deployment_of, sizing_note, summary_of
 from bot.diagnosis.verdict import choose
+from bot.diagnosis.weights import of_weights
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence, Fact
 from bot.rulebook.book import Rulebook
@@ -24,14 +25,23 @@ VLLM_PROCESSES = ("Worker", "VllmWorker", "EngineCore")
 
 
 def diagnose(
-    book: Rulebook, evidence: Evidence, refuted: Sequence[Mapping[str, Any]] = (), failed_elsewhere: Sequence[Mapping[str, Any]] = ()
+    book: Rulebook,
+    evidence: Evidence,
+    refuted: Sequence[Mapping[str, Any]] = (),
+    failed_elsewhere: Sequence[Mapping[str, Any]] = (),
+    weigh: Weigh | None = None,
 ) -> Diagnosis:
-    """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: in like incidents."""
+    """The verdict on this evidence. `refuted`: changes that did not help here; `failed_elsewhere`: in like incidents; `weigh`: sizing's
+    word on the weights, which takes a while and is asked only where they did not load.
+    """
     scene = scene_of(book, evidence)
     found = findings(book, scene)
     chosen, verdict = choose(scene, found)
     phase = chosen.phase if chosen is not None else "unknown"
     rule = chosen.rule if chosen is not None else None
+    if phase == "weight_loading":
+        scene = replace(scene, weigh=weigh)
+        scene = replace(scene, facts=[*scene.facts, *of_weights(scene)])
     evidence = scene.evidence
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
     budgets = ledger(book, scene)

@@ -19,7 +19,7 @@ from bot.rulebook.files import AvoidRule, RemedyRule
 MOST_ALTERNATIVES = 3
 POINTLESS = 16
 """A context this many times shorter than the one that is asked for is of no use to who asked."""
-MUST_REACH = frozenset({"fp8-cache", "raise-utilization", "fewer-batched-tokens"})
+MUST_REACH = frozenset({"fp8-cache", "raise-utilization", "fewer-batched-tokens", "more-tensor-parallel"})
 """Values that are None where the change cannot help; then it is not offered."""
 
 

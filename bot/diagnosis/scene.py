@@ -1,6 +1,6 @@
 """What the rules may look at: the evidence, who failed, and facts that follow from figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,16 @@ from bot.rulebook.book import texts
 from bot.rulebook.files import Condition
 
 LONGEST_SHOWN = 2000
+Weigh = Callable[[Evidence, int], tuple[int, int] | None]
+"""(evidence, tensor-parallel ranks) -> bytes of weights on the fullest rank and of its card; None where model or card is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """`facts` holds the evidence's facts and those derived from figures; `failing` the process that failed first.
 
-    `defaults`: what was in force where nobody said anything, by argument.
+    `defaults`: what was in force where nobody said anything, by argument. `weigh`: what sizing says of the weights, where
+    it is asked.
     """
 
     evidence: Evidence
@@ -26,6 +29,7 @@ class Scene:
     error: FirstError | None
     error_fact: Fact | None = None
     defaults: Mapping[str, Setting] = field(default_factory=dict)
+    weigh: Weigh | None = None
     _named: Mapping[str, Sequence[Fact]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +65,10 @@ class Scene:
     def has(self, kind: str) -> bool:
         """Is there a fact of that kind?"""
         return kind in self._named
+
+    def share(self, ranks: int) -> tuple[int, int] | None:
+        """(weights of the fullest of so many ranks, its card) as sizing says, in bytes; None where it cannot say."""
+        return None if self.weigh is None else self.weigh(self.evidence, ranks)
 
     def first(self, *names: str) -> Fact | None:
         """The first fact with one of these ids or kinds."""

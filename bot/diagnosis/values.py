@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.weights import fits
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
@@ -163,6 +164,12 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     return str(max(1, rows // 2)), None
 
 
+def proven_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """As many requests at once as passed in the paste itself."""
+    proven = scene.first("derived.proven-seqs")
+    return (None if proven is None else str(proven.fields["value"])), None
+
+
 def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half of SGLang's limit of requests; none where it is not known."""
     now = scene.evidence.deployment.number("max_running_requests") or scene.evidence.deployment.number("max_num_seqs")
@@ -193,16 +200,19 @@ def _ranks_seen(scene: Scene) -> int:
 
 
 def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The next size that the cards of one pipeline stage allow: all of them, or twice as many where their number is not known; none where
-    all are used.
+    """The next size that the cards of one pipeline stage allow: all of them, or twice as many where their number is not known, or as
+    many as hold the weights; none where all are used or even they do not hold them.
     """
     now = _ranks_seen(scene)
     count = scene.evidence.deployment.gpu_count
     stages = int(scene.evidence.deployment.number("pipeline_parallel_size") or scene.evidence.grid.pp or 1)
     if count is not None:
-        most = 2 ** int(math.log2(max(1, count.value // stages)))
-        return str(max(most, now)), None
-    return str(max(now * 2, _least_ranks(scene))), None
+        most = max(2 ** int(math.log2(max(1, count.value // stages))), now)
+        share = scene.share(most)
+        return (None, None) if share is not None and not fits(share) else (str(most), None)
+    least = max(now * 2, _least_ranks(scene))
+    larger = next((size for size in (least, 2 * least, 4 * least) if (share := scene.share(size)) is not None and fits(share)), least)
+    return str(larger), None
 
 
 def _least_ranks(scene: Scene) -> int:
@@ -337,6 +347,7 @@ COMPUTED: Mapping[str, Compute] = {
         fitting_length,
         fitting_state_blocks,
         fewer_sequences,
+        proven_sequences,
         fewer_running_requests,
         fewer_batched_tokens,
         more_tensor_parallel,

@@ -24,6 +24,8 @@ _PATHS = (
     ("/lmdeploy/", "lmdeploy"),
 )
 _PRINTED = (("vllm.engine-config", "vllm.banner-version", "vllm.api-version"), ("vllm.dumping-input", "vllm.version-mentioned"))
+_PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
+"""How a row of a table ends whose version is not the one that failed."""
 _OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
 
@@ -46,13 +48,14 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
 
 
 def printed_version(facts: Sequence[Fact], engine: str) -> str | None:
-    """The version as the engine printed it; a mention in prose only where it printed none."""
+    """The version as the engine printed it; a mention in prose only where it printed none, of a table the row that failed."""
     if engine not in ("vllm", "unknown"):
         return next((f.fields["version"] for f in facts if f.id == f"{engine}.version" and "version" in f.fields), None)
     for ids in _PRINTED:
-        for fact in facts:
-            if fact.id in ids and "version" in fact.fields:
-                return str(fact.fields["version"])
+        said = [fact for fact in facts if fact.id in ids and "version" in fact.fields]
+        if said:
+            failed = (fact for fact in said if not (fact.id == "vllm.version-mentioned" and _PASSED.search(fact.text)))
+            return str(next(failed, said[0]).fields["version"])
     return None
 
 

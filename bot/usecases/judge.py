@@ -32,7 +32,7 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
         evidence = read(book, [replace(one, text="\n") if one in left_out else one for one in contributions], moved)
     refuted = refuted_changes(contributions[moved:])
     failed = failed_changes(precedents)
-    document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed]))
+    document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed], _weigh))
     offered = [(change["id"], change["flag"]) for change in document["alternatives"]]
     demoted = [(name, flag) for name, flag in offered if (name, flag) in failed]
     document["notes"] += [f"{named_change(name, flag)} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
@@ -42,6 +42,13 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     document["notes"] = list(dict.fromkeys(document["notes"]))
     shown: dict[str, Any] = hidden_in(document)
     return shown
+
+
+def _weigh(evidence: Evidence, ranks: int) -> tuple[int, int] | None:
+    """What sizing says of the weights. Its rules are read only where that is asked."""
+    from bot.usecases.sizing.share import weights_share
+
+    return weights_share(evidence, ranks)
 
 
 def strangers(book: Rulebook, contributions: Sequence[Contribution], evidence: Evidence) -> list[tuple[Contribution, str]]:

@@ -491,3 +491,66 @@ def test_small_defaults_are_not_set_to_themselves() -> None:
     text = "GPU 0: NVIDIA H200\n  MIG 2g.35gb     Device  0:\nScheduler batch defaults fall back to smallest-GPU values inside MIG containers (NVML permission error swallowed)\n"
     change = judged(text)["recommendation"]
     assert (change["flag"], change["value"], change["command"]) == ("--max-num-seqs", None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        (
+            "CUDA out of memory while loading DeepSeek-R1 on 8xH100 with vLLM 0.8.4",
+            "use-prequantized-checkpoint",
+        ),  # 79.55 GiB of 79.19 each
+        ("CUDA out of memory while loading DeepSeek-R1 on 8xH200 with vLLM 0.8.4", "raise-tensor-parallel-size"),
+        ("CUDA out of memory while loading llama 3.3 70B on 2x A100 80GB, tp=2, vLLM 0.9.1", "stop-other-process"),
+        ("CUDA out of memory while loading llama 3.3 70B on 4x L40S, tp=4, vLLM 0.9.1", "stop-other-process"),
+        ("CUDA out of memory while loading llama 3.3 70B on 2x L40S, tp=2, vLLM 0.9.1", "use-prequantized-checkpoint"),
+        ("CUDA out of memory while loading my own model on 2x A100 80GB, tp=2, vLLM 0.9.1", "use-prequantized-checkpoint"),
+    ],
+)
+def test_what_is_advised_where_weights_do_not_load_agrees_with_sizing(said: str, first: str) -> None:
+    document = judged(said)
+    assert document["recommendation"]["id"] == first
+    ids = {change["id"] for change in document["alternatives"]}
+    assert ("raise-tensor-parallel-size" in ids | {first}) == (first == "raise-tensor-parallel-size")
+
+
+def test_sizing_s_figures_stand_in_the_reason() -> None:
+    document = judged("CUDA out of memory while loading llama 3.3 70B on 2x A100 80GB, tp=2, vLLM 0.9.1")
+    assert "On 2 ranks the weights take about 65.74 GiB of the 79.25 GiB of a card" in document["recommendation"]["because"]
+    assert "does not fit" not in " ".join(change["because"] for change in document["alternatives"])
+
+
+def test_where_pytorch_holds_the_card_no_sizing_says_that_the_weights_fit() -> None:
+    start = "vllm serve meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 2\nNVIDIA A100-SXM4-80GB\n"
+    full = judged(start + worker("Worker_TP0", *LOAD, oom("448.00 MiB", "90.00 MiB", allocated="77.80 GiB")))
+    assert full["recommendation"]["id"] != "stop-other-process"
+    light = judged(start + worker("Worker_TP0", *LOAD, oom("448.00 MiB", "90.00 MiB", allocated="31.00 GiB")))
+    assert light["recommendation"]["id"] == "stop-other-process"
+
+
+TABLE = """It runs out of memory while the graphs are captured, default gpu_memory_utilization=0.92
+| config | capture | outcome |
+|---|---|---|
+| raw vLLM 0.22.0, batch {older} | 0.60 GiB | PASS |
+| raw vLLM 0.23.0, batch 256 | 0.64 GiB | **OOM** |
+| LMI v27 (0.23.1), batch {newer} | 0.44 GiB | **{ended}** |
+"""
+
+
+def test_a_change_that_the_paste_proves_comes_first() -> None:
+    document = judged(TABLE.format(older=256, newer=128, ended="PASS"))
+    assert document["engine_version"] == "0.23.0"
+    assert (document["recommendation"]["flag"], document["recommendation"]["value"]) == ("--max-num-seqs", "128")
+    assert "with 128 requests at once it passed (line 6), with 256 it did not" in document["recommendation"]["because"]
+
+
+@pytest.mark.parametrize(("older", "newer", "ended"), [(256, 512, "PASS"), (256, 128, "OOM"), (512, 256, "PASS")])
+def test_a_table_without_a_smaller_batch_that_passed_proves_nothing(older: int, newer: int, ended: str) -> None:
+    assert judged(TABLE.format(older=older, newer=newer, ended=ended))["recommendation"]["flag"] != "--max-num-seqs"
+
+
+def test_the_engine_s_own_advice_is_named_where_it_stands_in_the_paste() -> None:
+    message = "Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory for weights, increasing --tensor-parallel-size."
+    plain = worker("Worker", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB"))
+    said = {text: " ".join(one["because"] for one in judged(text)["avoid"]) for text in (plain, f"{plain}\n{message}")}
+    assert ["own message suggests" in told for told in said.values()] == [False, True]

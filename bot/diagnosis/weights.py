@@ -1,0 +1,49 @@
+"""Whether a model's weights go onto the cards at all, as sizing says: what is advised must agree with it."""
+
+from collections.abc import Iterator
+
+from bot.diagnosis.scene import Scene
+from bot.domain.evidence import Fact, Speaker
+from bot.domain.size import GIB, gib
+
+ROOM = GIB
+"""What a process takes of a card beside weights before it has loaded them: context and libraries."""
+MOSTLY = 0.8
+
+
+def fits(share: tuple[int, int]) -> bool:
+    """Do weights of so many bytes go onto a card of so many?"""
+    weights, card = share
+    return weights + ROOM < card
+
+
+def of_weights(scene: Scene) -> Iterator[Fact]:
+    """Whether they fit on the ranks that are known, or not even on all cards that are; nothing where PyTorch held most of one."""
+    evidence = scene.evidence
+    count = evidence.deployment.gpu_count
+    given = evidence.deployment.number("tensor_parallel_size") or (None if evidence.grid.at_least else evidence.grid.tp)
+    stages = int(evidence.deployment.number("pipeline_parallel_size") or evidence.grid.pp or 1)
+    ranks = int(given or 0) or (count.value // stages if count is not None else 0)
+    share = scene.share(ranks) if ranks else None
+    if share is None:
+        return
+    figures = scene.error.figures if scene.error is not None else {}
+    held, card = figures.get("allocated_bytes"), figures.get("total_bytes")
+    if not fits(share):
+        yield _fact(scene, "weights-cannot-fit", ranks, share)
+    elif given and not (held and card and held > MOSTLY * card):
+        yield _fact(scene, "weights-should-fit", ranks, share)
+
+
+def _fact(scene: Scene, kind: str, ranks: int, share: tuple[int, int]) -> Fact:
+    at = scene.error_fact
+    return Fact(
+        id=f"derived.{kind}",
+        kinds=frozenset({kind}),
+        fields={"ranks": ranks, "share": gib(share[0]), "card": gib(share[1])},
+        speaker=at.speaker if at else Speaker(key=""),
+        source=at.source if at else 0,
+        line=at.line if at else 0,
+        text=at.text if at else "",
+        order=at.order if at else 0,
+    )
