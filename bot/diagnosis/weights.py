@@ -23,16 +23,15 @@ def of_weights(scene: Scene) -> Iterator[Fact]:
     count = evidence.deployment.gpu_count
     given = evidence.deployment.number("tensor_parallel_size") or (None if evidence.grid.at_least else evidence.grid.tp)
     stages = int(evidence.deployment.number("pipeline_parallel_size") or evidence.grid.pp or 1)
-    ranks = int(given or 0) or (count.value // stages if count is not None else 0)
-    share = scene.share(ranks) if ranks else None
-    if share is None:
-        return
     figures = scene.error.figures if scene.error is not None else {}
     held, card = figures.get("allocated_bytes"), figures.get("total_bytes")
-    if not fits(share):
-        yield _fact(scene, "weights-cannot-fit", ranks, share)
-    elif given and not (held and card and held > MOSTLY * card):
-        yield _fact(scene, "weights-should-fit", ranks, share)
+    if given and not (held and card and held > MOSTLY * card) and (share := scene.share(int(given))) is not None and fits(share):
+        yield _fact(scene, "weights-should-fit", int(given), share)
+    elif count is not None:
+        ranks = max(int(given or 1), 1 << (max(1, count.value // stages).bit_length() - 1))
+        share = scene.share(ranks)
+        if share is not None and not fits(share):
+            yield _fact(scene, "weights-cannot-fit", ranks, share)
 
 
 def _fact(scene: Scene, kind: str, ranks: int, share: tuple[int, int]) -> Fact:
