@@ -338,3 +338,17 @@ def test_a_quantization_that_cannot_be_made_while_loading_means_a_checkpoint_sto
     assert document["ranks"][0]["weights_bytes"] == pytest.approx(19.9e9, rel=0.01)
     assert "--quantization" not in document["command"]
     assert "its weights as usual for AWQ: 4 bits, groups of 128" in document["assumptions"][0]
+
+
+def test_the_requests_that_were_asked_for_and_both_longest_contexts_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "llama", "3.1", "8b", "on", "a", "4090", "16k", "20", "users"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "tokens, if the estimates hold, the model's own limit aside" in text
+    assert "tokens of context would fit even at the worst of the estimates" in text
+    assert "At once: Of the 20 requests at full length that are asked for, 3 fit into the pool at once; the others wait" in text
+    assert "- for all of them: " in text
+
+
+def test_a_size_without_a_number_of_requests_says_nothing_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "llama", "3.1", "8b", "on", "a", "4090", "16k"]) == 0
+    assert "At once" not in capsys.readouterr().out

@@ -287,3 +287,10 @@ def test_a_stop_whose_cause_is_not_shown_is_no_shortage_in_the_heading_either() 
     said = "Probably: stopped on rank 3 (Worker_TP3) of a-rather-long-name-of-a-container-0 in the profiling run, before the cache was sized; the line that says why is cut off."
     assert title({**certain(), "summary": said}).startswith("Stopped on rank 3")
     assert title({**certain(), "summary": said.replace("stopped", "out of memory")}).startswith("Out of memory on rank 3")
+
+
+def test_the_requests_that_were_asked_for_are_answered() -> None:
+    at_once = {"requests": 20, "held": False, "says": "of the 20 requests 2 fit", "ways": [{"says": "card X fits", "costs": "x cards"}]}
+    said = json.dumps(sizing_message({**SIZING, "at_once": at_once}, "llama 20 users")[0])
+    assert said.index("Of the 20 requests 2 fit") < said.index("For all of them: card X fits. X cards")
+    assert "For all of them" not in json.dumps(sizing_message({**SIZING, "at_once": None}, "llama")[0])

@@ -116,3 +116,10 @@ async def test_of_several_cards_it_is_said_whose_figures_stand_below(sizer: Brow
     assert "<b>H200</b>: The pool of rank 0" in text
     assert text.index("Side by side") < text.index("<h3>H200 in full</h3>") < text.index("KV cache pool</th>")
     assert "in full" not in await sizer.text("/size?model=llama-3.3-70b&gpu=H200&tensor_parallel_size=4")
+
+
+async def test_the_requests_that_were_asked_for_are_answered(sizer: Browser) -> None:
+    text = await sizer.text("/size?q=llama-3.1-8b+4090+16k+20+users")
+    assert "Of the 20 requests at full length that are asked for, 3 fit into the pool at once" in text
+    assert "For all of them: " in text
+    assert "<h3>At once</h3>" not in await sizer.text("/size?q=llama-3.1-8b+4090+16k")
