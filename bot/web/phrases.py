@@ -27,6 +27,8 @@ PHASES = {
     "unknown": ("not known yet", "in a phase that the evidence does not decide"),
 }
 
+NAMES = {name: few for name, (few, _) in PHASES.items()}
+
 STEPS = ("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation", "graph_capture", "warmup", "serving")
 
 VERDICTS = {

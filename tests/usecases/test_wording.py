@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, left_alone, named_change, what_worked
+from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, left_alone, named_change, phase_of, what_worked
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,3 +100,10 @@ def test_both_directions_of_a_flag_are_left_alone_together_only_for_one_reason()
     told = [("--a", "lower", "It is full."), ("--a", "raise", "It is full."), ("--b", "raise", "It is full."), ("--a", "set", "It is set.")]
     avoid = [{"flag": flag, "direction": direction, "because": because} for flag, direction, because in told]
     assert left_alone(avoid) == [("lower or raise", "--a", "It is full."), ("raise", "--b", "It is full."), ("set", "--a", "It is set.")]
+
+
+def test_another_engine_is_not_said_to_go_through_vllms_phases() -> None:
+    names = {"profiling": "memory profiling"}
+    assert phase_of({"engine": "vllm", "phase": "profiling"}, names) == "memory profiling"
+    assert phase_of({"engine": "llama.cpp", "phase": "profiling"}, names) == "compute buffers"
+    assert phase_of({"engine": "llama.cpp", "phase": "of tomorrow"}, names) == "of tomorrow"

@@ -28,7 +28,7 @@ from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, size
 from bot.usecases.erased import what_stays
 from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import in_few_words, in_words, left_alone, named_rank, what_worked, which_rank
+from bot.usecases.wording import in_few_words, in_words, left_alone, named_rank, phase_of, what_worked, which_rank
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -86,7 +86,7 @@ def title(document: Document) -> str:
 def _verdict(document: Document) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
-    facts = [("Phase", f"{PHASES[document['phase']]} ({document['verdict']})"), ("Rank", which_rank(document))]
+    facts = [("Phase", f"{phase_of(document, PHASES)} ({document['verdict']})"), ("Rank", which_rank(document))]
     facts.append(("Engine", engine(document)))
     deployment = document.get("deployment") or {}
     if deployment.get("model"):
