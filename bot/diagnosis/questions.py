@@ -42,6 +42,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         return
     if phase == "host_memory" and verdict != "certain" and not scene.has("host-proof") and not scene.has("says-oomkilled"):
         yield "first_error"  # the kernel's log, or the container's last state, tells who killed it
+    if phase == "not_oom" and scene.has("stop-asked") and scene.has("host-kill") and not scene.has("host-proof"):
+        yield "first_error"  # a command that kills may have been of another process
     if phase in ("not_oom", "host_memory"):
         return
     if scene.error is None and (verdict != "certain" or unexplained(scene, phase)):

@@ -202,3 +202,9 @@ def test_a_limit_beside_a_bare_137_is_no_proof_that_it_was_reached() -> None:
     text = "docker run --gpus all -m 12g vllm/vllm-openai:v0.9.0 --model a/b\nengine-1 exited with code 137\n"
     because = str(said(text)["recommendation"]["because"])  # type: ignore[index]
     assert because.startswith("Exit 137 is how a container ends at its memory limit of 12.00 GiB (line 1), unless somebody else killed it")
+
+
+def test_a_command_that_kills_may_have_been_of_another_process_so_the_kernels_log_is_asked_for() -> None:
+    document = said("$ docker stop engine-1\nengine-1 exited with code 137\n")
+    assert document["phase"] == "not_oom"
+    assert [question["text"][:27] for question in document["questions"]] == ["Who killed the process? The"]  # type: ignore[attr-defined]
