@@ -11,6 +11,11 @@ NOTHING_FAILED = ("not-oom.ready", "not-oom.stopped")
 _LOG = "send the log from the server's start to its first error"
 
 
+def nothing_failed(document: Mapping[str, Any]) -> bool:
+    """Does the evidence show a server that came up, or was asked to stop, and no failure at all?"""
+    return bool(document["proof"]) and document["proof"][0]["rule"] in NOTHING_FAILED
+
+
 def next_step(document: Mapping[str, Any]) -> str:
     """A sentence for a diagnosis without a change: the question, a topic, or the line to go by. Empty where a change is the next step."""
     if document.get("recommendation"):
@@ -22,7 +27,7 @@ def next_step(document: Mapping[str, Any]) -> str:
         return f"Ask it as “explain” and a few words of it (“explain” alone lists the topics), or {_LOG}."
     if proof["rule"] in TOPICS:
         return f"“explain {TOPICS[proof['rule']]}” says when this matters and what helps."
-    if proof["rule"] in NOTHING_FAILED:
+    if nothing_failed(document):
         return "If it failed later, send the log from there to its first error."
     if not proof["text"]:
         return f"If memory ran out all the same, {_LOG}."

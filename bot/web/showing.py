@@ -10,7 +10,7 @@ import jinja2
 from aiohttp import web
 
 from bot.usecases.budget_rows import at_the_error, not_reported, of_what_failed
-from bot.usecases.next_step import next_step
+from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import left_alone, phase_of, span, what_worked, which_rank
 from bot.web import figures, phrases
 from bot.web.door import VIEWER, door_of
@@ -41,7 +41,18 @@ def environment() -> jinja2.Environment:
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "alike", "lines"):
         env.filters[name] = getattr(figures, name)
     env.filters["drawing"] = drawing
-    for told in (left_alone, span, what_worked, which_rank, next_step, at_the_error, of_what_failed, not_reported, phase_of):
+    for told in (
+        left_alone,
+        span,
+        what_worked,
+        which_rank,
+        next_step,
+        nothing_failed,
+        at_the_error,
+        of_what_failed,
+        not_reported,
+        phase_of,
+    ):
         env.filters[told.__name__] = told
     env.globals["phrases"] = phrases
     env.globals["static"] = _static

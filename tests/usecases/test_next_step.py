@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.next_step import next_step
+from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import named_rank, which_rank
 
 
@@ -66,3 +66,9 @@ def test_a_rank_is_named_in_one_way(rank: dict[str, Any] | None, named: str, whi
 
 def test_a_check_of_the_engine_core_belongs_to_no_rank() -> None:
     assert which_rank(diagnosis(phase="kv_cache_sizing")) == "none: a check of the engine core"
+
+
+def test_only_a_server_that_came_up_or_was_stopped_shows_no_failure() -> None:
+    assert not nothing_failed(diagnosis(proof=proof("not-oom.port")))
+    assert not nothing_failed(diagnosis())
+    assert nothing_failed(diagnosis(proof=proof("not-oom.ready", "Application startup complete.")))
