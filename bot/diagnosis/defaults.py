@@ -13,8 +13,8 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.load import rules_folder
 from bot.rulebook.planning import Planning, load_planning
 
-V1, LAST_V0 = Version("0.8"), "0.7.3"
-"""From which release on V1 is the engine by default, and the last one before."""
+V1_BY_DEFAULT, LAST_BEFORE = Version("0.8"), "0.7.3"
+"""From which release on V1 is the engine unless somebody says otherwise, and the last one before."""
 
 
 def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Mapping[str, Setting]:
@@ -55,9 +55,9 @@ def _batch(evidence: Evidence, facts: Sequence[Fact], version: Version | None) -
     total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
     gpu = evidence.deployment.gpu
     planning = _planning()
-    old = any("older-engine" in f.kinds for f in facts) and (version is None or version >= V1)
-    asked = LAST_V0 if old else str(version or planning.newest)
-    if gpu is None and total is None and Version(asked) >= V1:
+    old = any("older-engine" in f.kinds for f in facts) and (version is None or version >= V1_BY_DEFAULT)
+    asked = LAST_BEFORE if old else str(version or planning.newest)
+    if gpu is None and total is None and Version(asked) >= V1_BY_DEFAULT:
         return {}
     batch = planning.batch(asked, gpu.value if gpu is not None else "", total)
     if not batch.whole:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence, Fact, LogLine, Speaker
@@ -23,38 +23,22 @@ ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_pe
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
-FOREIGN_PATHS = (
-    "exllamav2/",
-    "exllamav3/",
-    "faster_whisper/",
-    "lightllm/",
-    "ktransformers/",
-    "mlx_lm/",
-    "minisgl/",
-    "nanovllm/",
-    "fastdeploy/",
-)
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
 _SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
-_V0 = (
-    "MQLLMEngine",
-    "MQEngineDead",
-    "AsyncEngineDeadError",
-    "V0 LLM engine",
-    "V0 Engine",
-    "engine/multiprocessing/",
-    "async_llm_engine.py",
-    "vllm/worker/",
-)
-"""What only the engine of before V1 has or says; up to 0.10 a release may run either."""
 _NOBODY = Speaker(key="")
 
 
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
     found = list(_of_error(book, evidence, error)) if error is not None else [cut for cut in (_cut_off(evidence),) if cut is not None]
-    told = [*_of_progress(evidence, error), *_of_checks(evidence, error), *_of_sglang(evidence), *_of_host(evidence), *_of_frames(evidence)]
+    told = [
+        *_of_progress(evidence, error),
+        *_of_checks(evidence, error),
+        *_of_sglang(evidence),
+        *_of_host(evidence),
+        *_of_engine(book, evidence),
+    ]
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
@@ -85,17 +69,20 @@ def _cut_off(evidence: Evidence) -> Fact | None:
     return Fact("derived.error-cut-off", frozenset({"error-cut-off"}), {}, last.speaker, last.source, last.line, last.echo, last.order)
 
 
-def _of_frames(evidence: Evidence) -> Iterator[Fact]:
-    texts = (*(f.text for f in evidence.facts if "wrapper" in f.kinds or f.id in _SAYS_ENGINE), *(frame.path for frame in evidence.frames))
-    loops = any(_in_a_running_loop(line) for line in evidence.errors)
-    if (
-        loops
-        or str(getattr(evidence.deployment.environment.get("VLLM_USE_V1"), "value", "")) == "0"
-        or any(mark in text for text in texts for mark in _V0)
-    ):
+def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
+    """Which engine speaks, by the marks that derived.toml lists."""
+    marks = {row.kind: row.marks for row in book.derived}
+    paths = [frame.path for frame in evidence.frames]
+    told = [*paths, *(f.text for f in evidence.facts if "wrapper" in f.kinds or f.id in _SAYS_ENGINE)]
+    switched = str(getattr(evidence.deployment.environment.get("VLLM_USE_V1"), "value", "")) == "0"
+    if switched or any(map(_in_a_running_loop, evidence.errors)) or _any_in(marks.get("older-engine", ()), told):
         yield _fact("older-engine", None)
-    if evidence.engine == "unknown" and any(path in frame.path for frame in evidence.frames for path in FOREIGN_PATHS):
+    if evidence.engine == "unknown" and _any_in(marks.get("foreign-engine", ()), paths):
         yield _fact("foreign-engine", None)
+
+
+def _any_in(marks: Sequence[str], texts: Sequence[str]) -> bool:
+    return any(mark in text for text in texts for mark in marks)
 
 
 def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
@@ -317,6 +304,8 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
         yield _fact("chunked-prefill-off", error)
     if "expandable_segments" in str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")):
         yield _fact("expandable-segments-set", error)
+    if deployment.number("kv_cache_memory_bytes") or "kv_cache_memory_bytes" in deployment.tried:
+        yield _fact("pool-in-bytes", error)
     utilization = deployment.number("gpu_memory_utilization")
     if utilization is not None and utilization >= HIGHEST_UTILIZATION:
         yield _fact("utilization-high", error, value=utilization)

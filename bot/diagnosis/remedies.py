@@ -161,6 +161,7 @@ class _Says:
             self._known["value"] = value
 
     def fill(self, text: str) -> str:
+        """The text with its figures; what stands in `[[…]]` is left out where one of its own is not known."""
         pieces = []
         for part in text.split("[["):
             head, closed, tail = part.partition("]]")

@@ -37,8 +37,7 @@ NEEDED = {
     "method.warm-up": (f"{method('compile_or_warm_up_model')}\n{OOM}", "graph_capture"),
     "method.initialize-cache": (f"{method('initialize_cache')}\n{OOM}", "kv_cache_allocation"),
     "method.initialize-cache-capture": (
-        f"{method('initialize_cache')}\n{OOM} Of the allocated memory 70.00 GiB is allocated by PyTorch, with 62.00 MiB allocated in private "
-        "pools (e.g., CUDA Graphs), and 20.00 MiB is reserved by PyTorch but unallocated.",
+        f"{method('initialize_cache')}\n{OOM} {POOLS}",
         "graph_capture",
     ),
     "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),

@@ -41,7 +41,7 @@ id = "a.tiring"
 title = "x"
 kinds = []
 anchor = ["begin"]
-pattern = '''begin\\ (?:[a-z]+-)*(?:[a-z]+-)*(?:[a-z]+-)*(?:[a-z]+-)*!'''
+pattern = '''begin\\ (?:(?:[a-z]+-)*)+!'''
 vllm = "newest"
   [[fact.example]]
   line = '''begin a-b-!'''
