@@ -5,6 +5,7 @@ from math import ceil
 
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
+from bot.store.lately import ASKED
 from bot.store.numbers import micros
 
 HOUR = timedelta(hours=1)
@@ -28,6 +29,13 @@ async def used_up(room: Room, job: Job, place: Place) -> str | None:
             when = "in a minute" if wait == 1 else f"in {wait} minutes"
             return f"{whose} had {most} diagnoses within the hour, which is all I give. This one was not read: send it again {when}."
     return None
+
+
+async def had_read(room: Room, job: Job, place: Place, ts: str, author: str | None) -> None:
+    """A message counts for who asked, whoever wrote it."""
+    user = job.body.get("user")
+    if user and author != user:
+        await room.store.remember_reply(None, job.who.team, "", ASKED, user, f"{ASKED}:{place.channel}:{ts}")
 
 
 async def say_so(room: Room, job: Job, place: Place, said: str) -> None:

@@ -9,9 +9,11 @@ from bot.domain.incident import Origin
 from bot.store.numbers import label
 from bot.store.packed import cut, digest
 from bot.store.sight import unindexed, visible
-from bot.store.tables import contributions, incidents
+from bot.store.tables import contributions, incidents, replies
 
 _GIVEN = ("paste", "file")
+ASKED = "asked"
+"""Thread of the notes on messages that another than their author had read: kind `asked:<channel>:<message>`, who did in its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,19 @@ def print_of(text: str) -> str:
 
 
 def lately(connection: Connection, team: str, channel: str, author: str | None, since: int) -> Lately:
-    """Messages with evidence by a person of the team, and in a channel."""
-    c = contributions.c
+    """Messages with evidence that a person of the team gave, or had read, and those in a channel."""
+    c, note = contributions.c, replies.c
+    notes = select(note.kind, note.message).where(note.team == team, note.channel == "", note.thread == ASKED, note.at >= since)
+    readers = {kind.removeprefix(f"{ASKED}:"): who for kind, who in connection.execute(notes)}
+    had_read = [said.rpartition(":")[2] for said, who in readers.items() if who == author]
     ours = c.team if _by_team(connection) else unindexed(c.team)
     query = select(c.at, c.channel, c.author, c.incident, c.message).where(ours == team, c.at >= since, c.kind.in_(_GIVEN))
-    query = query.where(or_(c.channel == channel, c.author == author)).order_by(c.at)
+    query = query.where(or_(c.channel == channel, c.author == author, c.message.in_(had_read))).order_by(c.at)
     by_person: dict[object, int] = {}
     in_channel: dict[object, int] = {}
     for at, where, by, incident, message in connection.execute(query):
         said = (where, message or incident)
-        if by == author and author is not None:
+        if author is not None and readers.get(f"{where}:{message}", by) == author:
             by_person.setdefault(said, at)
         if where == channel:
             in_channel.setdefault(said, at)

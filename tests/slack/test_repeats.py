@@ -232,9 +232,8 @@ async def test_in_a_watched_channel_only_words_on_memory_are_told_of_the_measure
 
 async def test_a_try_after_a_failure_is_not_held_back_by_what_it_kept_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.slack.seen.SETTLES", 0.5)
-    world.expected_refusals = {"fatal_error"}
     async with world.bot(world.settings(diagnoses_per_person=1)):
-        world.slack.fault("chat.postMessage", "error", value="fatal_error")
+        world.slack.fault("chat.postMessage", "error", value="an_error_of_tomorrow")
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
         await world.quiet()
@@ -284,3 +283,22 @@ async def test_an_outcome_may_be_clicked_where_the_bot_may_not_write(world: Worl
         shown = await alone(world, elsewhere, CRASH)
         await world.ann.click(elsewhere, shown, "fixed")
         await world.until(lambda: "Marked: it worked" in words(world.ann.sees(elsewhere)[-1]))
+
+
+@pytest.mark.parametrize("way", ["shortcut", "called into a thread"])
+async def test_a_log_counts_for_who_had_it_read_and_not_for_who_wrote_it(world: World, way: str) -> None:
+    async with world.bot(world.settings(diagnoses_per_person=1)):
+        ts = await world.bob.say(world.channel, f"{NO_RANK} {way}")
+        if way == "shortcut":
+            message = world.channel.message(ts)
+            assert message is not None
+            await world.ann.shortcut(world.channel, message)
+        else:
+            await world.ann.mention(world.channel, "look", thread=ts)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        own = await world.bob.mention(world.channel, CRASH)
+        await world.answer(world.channel, own)
+        await world.quiet()
+        await world.ann.mention(world.channel, f"{NO_RANK} once more")
+        await world.until(lambda: "You have had 1 diagnoses" in str(world.ann.sees(world.channel)))

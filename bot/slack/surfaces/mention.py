@@ -5,7 +5,7 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-from bot.slack.allowance import used_up
+from bot.slack.allowance import had_read, used_up
 from bot.slack.conversation import diagnose, hear, incident_of, place_of, unheard
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
@@ -86,6 +86,7 @@ async def _thread(room: Room, job: Job, place: Place) -> Gathered:
             continue
         slim = message(said, job.who.bot_user)
         if slim["files"] or is_evidence(slim["text"]):
+            await had_read(room, job, place, said["ts"], slim["user"])
             found.append(await room.intake.gather(job.who, slim, text=is_evidence(slim["text"])))
     return sum(found, Gathered(()))
 

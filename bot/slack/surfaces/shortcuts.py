@@ -4,6 +4,7 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from bot.slack.allowance import had_read
 from bot.slack.calls import UnsureError
 from bot.slack.conversation import diagnose, hear, place_of
 from bot.slack.inbox import Arrival
@@ -47,6 +48,7 @@ async def work(room: Room, job: Job) -> None:
     if not gathered.contributions:
         await close(room, job, " ".join(gathered.refusals) or SAID["nowhere"])
         return
+    await had_read(room, job, place, job.body["ts"], job.body.get("author"))
     answer = await diagnose(room, job, place, gathered)
     known = answer.where == "thread" and answer.incident
     await close(room, job, f"Answered in the thread: {answer.incident}." if known else SAID[answer.where])
