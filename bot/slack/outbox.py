@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +118,11 @@ class Outbox:
         """Whether Slack carried out both is looked at later."""
         since = None if place.thread else str(float(ts) - LOOK_BACK[-1])
         body = json.dumps({"channel": place.channel, "thread": place.thread or "", "kind": kind, "text": text, "since": since}).encode()
-        for after in LOOK_BACK:
-            await self._store.deliver(who.team, place.channel, None, f"{TWICE}:{ts}:{after:.0f}", TWICE, body, who.enterprise, after=after)
+        with suppress(LostClaimError):  # then the heir sees to it
+            for after in LOOK_BACK:
+                await self._store.deliver(
+                    who.team, place.channel, None, f"{TWICE}:{ts}:{after:.0f}", TWICE, body, who.enterprise, after=after
+                )
 
     async def _remember(self, who: Identity, place: Place, kind: str, ts: str, incident: str | None, digest: str | None) -> None:
         """Notes the message that stands. A worker that lost its claim while it posted takes its own back, if its heir posted another."""
