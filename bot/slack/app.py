@@ -19,12 +19,13 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.settings import Settings, SettingsError
 from bot.slack import digests
+from bot.slack.calls import STALE
 from bot.slack.checks import check_slack
 from bot.slack.files import Files
 from bot.slack.gate import Gate
 from bot.slack.hosts import hosts_of
 from bot.slack.inbox import where
-from bot.slack.installs import Installs
+from bot.slack.installs import Installs, refusal
 from bot.slack.intake import Aside, Intake
 from bot.slack.oauth import OAuth
 from bot.slack.outbox import Outbox
@@ -169,10 +170,10 @@ class SlackDoor:
                 await self._installs.of(None, None)
                 return
             except SlackApiError as refused:
-                log.error(
-                    "Slack refuses SLACK_BOT_TOKEN: %s. Copy it again from OAuth & Permissions, then restart.",
-                    refused.response.get("error"),
-                )
+                if (said := refusal(refused)) in STALE:
+                    log.error("Slack refuses SLACK_BOT_TOKEN: %s. Copy it again from OAuth & Permissions, then restart.", said)
+                else:
+                    log.warning("Slack does not say who the bot is (%s); trying again in %.0f s", said, wait)
             except (aiohttp.ClientError, TimeoutError) as lost:
                 log.warning("Slack cannot be reached (%s); trying again in %.0f s", type(lost).__name__, wait)
             await asyncio.sleep(wait)
@@ -188,7 +189,7 @@ class SlackDoor:
             except SlackApiError as refused:
                 log.error(
                     "Slack refuses SLACK_APP_TOKEN: %s. It needs connections:write, and Socket Mode must be on.",
-                    refused.response.get("error"),
+                    refusal(refused),
                 )
             except (aiohttp.ClientError, TimeoutError) as lost:
                 log.warning("Socket Mode cannot connect (%s); trying again in %.0f s", type(lost).__name__, wait)
@@ -233,7 +234,7 @@ def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:
         signing_secret=settings.slack_signing_secret or "",
         client=installs.client(None),
         authorize=_authorizer(installs),
-        before_authorize=_last_words(gate),
+        before_authorize=_first_questions(installs, gate),
         user_facing_authorize_error_message=NOT_INSTALLED,
     )
     logger.setLevel(logging.INFO)
@@ -241,15 +242,26 @@ def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:
     return app
 
 
-def _last_words(gate: Gate) -> Callable[..., Awaitable[BoltResponse]]:
-    """A workspace that revoked the token or removed the app can no longer be asked who the bot is, and must be heard all the same."""
+def _first_questions(installs: Installs, gate: Gate) -> Callable[..., Awaitable[BoltResponse]]:
+    """A workspace that revoked the token or removed the app can no longer be asked who the bot is, and must be heard all the same.
+
+    Where Slack cannot say it now, nothing is acknowledged: Bolt would take that for a workspace without the app, and what came be lost.
+    """
 
     async def hear(req: AsyncBoltRequest, next: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:  # Bolt's name for it
         event = req.body.get("event")
-        if not isinstance(event, Mapping) or event.get("type") not in ("tokens_revoked", "app_uninstalled"):
-            return await next()
-        status, _ = await gate.enter(req.body, None)
-        return BoltResponse(status=status)
+        if isinstance(event, Mapping) and event.get("type") in ("tokens_revoked", "app_uninstalled"):
+            status, _ = await gate.enter(req.body, None)
+            return BoltResponse(status=status)
+        if req.body.get("type") != "url_verification":
+            try:
+                await installs.of(*where(req.body))
+            except SlackApiError as refused:
+                if refusal(refused) not in STALE:
+                    return BoltResponse(status=503)
+            except (aiohttp.ClientError, TimeoutError):
+                return BoltResponse(status=503)
+        return await next()
 
     return hear
 

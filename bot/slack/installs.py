@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 from cryptography.fernet import Fernet, InvalidToken
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.settings import Settings
 from bot.slack.hosts import Hosts
@@ -43,6 +45,14 @@ class Identity:
 
     def __repr__(self) -> str:
         return f"Identity({self.team}, {self.bot_user})"
+
+
+def refusal(refused: SlackApiError) -> str:
+    """What Slack called it; where something before Slack answered, with no JSON, that status."""
+    answer = refused.response
+    data = answer.data if isinstance(answer, AsyncSlackResponse) else None
+    said = data.get("error") if isinstance(data, dict) else None
+    return str(said or f"status {getattr(answer, 'status_code', 'unknown')}")
 
 
 def cipher(secret_key: str) -> Fernet:
@@ -165,8 +175,9 @@ class Installs:
                 return current
             try:
                 answer = await self.access(grant_type="refresh_token", refresh_token=old.refresh)
-            except SlackApiError as refused:
-                log.error("The token of workspace %s was not renewed: %s", old.team, refused.response.get("error"))
+            except (SlackApiError, aiohttp.ClientError, TimeoutError) as failed:  # it holds for up to two hours yet
+                why = refusal(failed) if isinstance(failed, SlackApiError) else type(failed).__name__
+                log.error("The token of workspace %s was not renewed: %s", old.team, why)
                 return old
             fresh = installed(answer, old)
             await self.save(fresh)

@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from slack_sdk.errors import SlackApiError
 
 from bot.settings import Settings
-from bot.slack.installs import Installs, cipher, installed
+from bot.slack.installs import Installs, cipher, installed, refusal
 from bot.slack.manifest import bot_scopes
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class OAuth:
         try:
             data = await self._installs.access(code=request.query.get("code", ""), redirect_uri=self._redirect(request))
         except SlackApiError as refused:
-            log.error("installation refused: %s", refused.response.get("error"))
+            log.error("installation refused: %s", refusal(refused))
             return _page(400, f"Slack refused the installation ({refused.response.get('error')}). Start again at /slack/install.")
         await self._installs.save(installed(data), by=(data.get("authed_user") or {}).get("id"))
         done = _page(200, "Installed. Invite the bot to a channel, mention it with a crash log, and it answers in the thread.")

@@ -15,7 +15,7 @@ from slack_sdk.errors import SlackApiError
 from bot.slack.alive import is_dead, worker_name
 from bot.slack.calls import UnsureError
 from bot.slack.inbox import Arrival, withdrawn_by
-from bot.slack.installs import Identity
+from bot.slack.installs import Identity, refusal
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
@@ -42,6 +42,8 @@ FINAL = frozenset({
     "restricted_action", "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
     "messages_tab_disabled", "not_allowed_token_type", "ekm_access_denied", "no_permission", "team_access_not_granted",
 })  # fmt: skip
+ABSENT = ("not_in_channel", "channel_not_found")
+AGAIN = "Please send it again, or tell whoever runs me."
 
 
 class Workers:
@@ -198,7 +200,9 @@ class Workers:
             reason = f"Slack refused: {failed.response.get('error')}" if isinstance(failed, SlackApiError) else ""
             log.error("delivery %s (%s) given up: %s", delivery.id, delivery.kind, reason)
         else:
-            log.error("delivery %s (%s), try %s: %s", delivery.id, delivery.kind, delivery.attempts, type(failed).__name__, exc_info=failed)
+            where = None if isinstance(failed, (SlackApiError, *WORLD)) else failed  # a fault of ours needs its place
+            what = f"{type(failed).__name__}: {refusal(failed) if isinstance(failed, SlackApiError) else failed}"
+            log.error("delivery %s (%s), try %s: %s", delivery.id, delivery.kind, delivery.attempts, what, exc_info=where)
             reason = f"{type(failed).__name__}"
         tries = TRIES_WAITED_FOR if delivery.kind == "command" else OUTAGE if isinstance(failed, WORLD) else TRIES
         last = final or delivery.attempts >= tries
@@ -214,8 +218,9 @@ class Workers:
             await self._say_so(delivery, arrival, reason)
 
     async def _say_so(self, delivery: "Delivery", arrival: Arrival, reason: str) -> None:
-        said = f"This could not be worked on ({reason}; delivery {delivery.id}), tried {delivery.attempts} times. "
-        said += "Please send it again, or tell whoever runs me."
+        tried = "" if delivery.attempts == 1 else f", tried {delivery.attempts} times"
+        mend = "Invite me to the channel, then send it again." if reason.endswith(ABSENT) else AGAIN
+        said = f"This could not be worked on ({reason}; delivery {delivery.id}){tried}. {mend}"
         body = arrival.body
         try:
             who = await self._room.installs.of(arrival.enterprise, arrival.team)

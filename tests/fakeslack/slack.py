@@ -363,8 +363,12 @@ class FakeSlack:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ") or str(args.pop("token", ""))
         args.pop("token", None)
         if name == "apps.connections.open":
+            if fault := self._fault(name):
+                return self._faulty(Call(name, args, ""), fault, next(iter(self.teams.values())))
             return self._connection(token)
         if name == "oauth.v2.access":
+            if fault := self._fault(name):
+                return self._faulty(Call(name, args, ""), fault, next(iter(self.teams.values())))
             return self._access(args, request)
         team = self._team_of(token, args)
         call = Call(name, args, team.id if team else "")

@@ -14,8 +14,10 @@ from bot.slack import workers
 from bot.usecases.desk import Desk
 from bot.usecases.diagnose import diagnose
 from bot.usecases.reply import Reply
+from tests.fakeslack import Person
 from tests.slack import material
 from tests.slack.material import CRASH, NO_RANK
+from tests.slack.test_workspaces import install, many
 from tests.slack.world import World, asks, words
 
 
@@ -413,3 +415,30 @@ async def test_a_message_that_comes_after_its_deletion_is_not_read(world: World,
         assert world.answers(world.channel) == []
         assert await world.store.load(world.team.id, "D-0001") is None
         assert ts not in [call.args.get("timestamp") for call in world.slack.called("reactions.add")]
+
+
+@pytest.mark.parametrize("fault", [("error", "internal_error"), ("status", 500), ("ratelimited", 1)])
+async def test_what_comes_before_slack_says_who_the_bot_is_is_not_lost(world: World, fault: tuple[str, object]) -> None:
+    world.slack.fault("auth.test", fault[0], times=2, value=fault[1])
+    world.slack.fault("apps.connections.open", fault[0], value=fault[1])
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+        assert max(ack.tries for _, ack in world.slack.deliveries) > 1
+
+
+async def test_a_token_that_cannot_be_renewed_yet_is_used_on(http_world: World) -> None:
+    world, slack = http_world, http_world.slack
+    slack.manifest["settings"]["token_rotation_enabled"] = True
+    slack.token_life = 3_600
+    async with world.bot(many(world)):
+        await install(world)
+        team = next(team for team in slack.teams.values() if team.name.startswith("Installed"))
+        ann, before = Person(slack, team), team.token
+        channel = slack.channel(team, "help", members=[ann.id])
+        slack.fault("oauth.v2.access", "status", times=99, value=503)
+        ts = await ann.mention(channel, CRASH)
+        await world.answer_in(team, channel, ts)
+        assert team.token == before
