@@ -419,14 +419,20 @@ async def test_a_message_that_comes_after_its_deletion_is_not_read(world: World,
 
 @pytest.mark.parametrize("fault", [("error", "internal_error"), ("status", 500), ("ratelimited", 1)])
 async def test_what_comes_before_slack_says_who_the_bot_is_is_not_lost(world: World, fault: tuple[str, object]) -> None:
-    world.slack.fault("auth.test", fault[0], times=2, value=fault[1])
-    world.slack.fault("apps.connections.open", fault[0], value=fault[1])
+    world.slack.fault("auth.test", fault[0], times=3, value=fault[1])
     async with world.bot():
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)
         await world.quiet()
         assert len(world.answers(world.channel)) == 1
         assert max(ack.tries for _, ack in world.slack.deliveries) > 1
+
+
+@pytest.mark.parametrize("fault", [("error", "internal_error"), ("status", 500)])
+async def test_a_socket_that_slack_cannot_give_yet_is_asked_for_again(world: World, fault: tuple[str, object]) -> None:
+    world.slack.fault("apps.connections.open", fault[0], value=fault[1])
+    async with world.bot():
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
 
 
 async def test_a_token_that_cannot_be_renewed_yet_is_used_on(http_world: World) -> None:
