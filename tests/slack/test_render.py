@@ -294,3 +294,30 @@ def test_the_requests_that_were_asked_for_are_answered() -> None:
     said = json.dumps(sizing_message({**SIZING, "at_once": at_once}, "llama 20 users")[0])
     assert said.index("Of the 20 requests 2 fit") < said.index("For all of them: card X fits. X cards")
     assert "For all of them" not in json.dumps(sizing_message({**SIZING, "at_once": None}, "llama")[0])
+
+
+def test_where_the_engine_reported_nothing_the_failed_request_tells_of_its_card() -> None:
+    told = {**certain(), "budgets": []}
+    assert "At the first error" not in json.dumps(diagnosis_message(certain())[0])
+    figures = {
+        "process_bytes": 77 * 2**30,
+        "allocated_bytes": 70 * 2**30,
+        "free_bytes": 2**29,
+        "tried_bytes": 2**30,
+        "total_bytes": 79 * 2**30,
+    }
+    blocks, _ = diagnosis_message({**told, "first_error": {**told["first_error"], **figures}})
+    shown = json.dumps(blocks)
+    assert "At the first error" in shown
+    assert "Allocated by PyTorch" in shown
+    assert "70.00" in shown
+    assert problems(blocks, MESSAGE) == []
+
+
+def test_of_several_containers_only_the_figures_of_the_one_that_failed_are_shown() -> None:
+    mine, other = (
+        ({**certain()["budgets"][0], "engine_label": name, "kv_cache_bytes": size * 2**30}) for name, size in (("b-1", 3), ("a-1", 41))
+    )
+    shown = json.dumps(diagnosis_message({**certain(), "budgets": [mine, other], "container": "b-1"})[0])
+    assert "3.00" in shown
+    assert "41.00" not in shown

@@ -5,6 +5,7 @@ from typing import Any
 
 from bot.slack.render.blocks import Block, bold, line, rich, table
 from bot.slack.render.wording import gib, number
+from bot.usecases.budget_rows import at_the_error, of_what_failed
 
 COMPONENTS = (
     ("total_bytes", "Device"),
@@ -28,15 +29,21 @@ MANY = 8
 
 def budget_blocks(document: Mapping[str, Any]) -> list[Block]:
     """A table of the failing rank, or of all ranks that reported; a sentence on what is missing and whether it adds up."""
-    budgets = [budget for budget in document["budgets"] if _reported(budget)]
+    budgets = [budget for budget in of_what_failed(document) if _reported(budget)]
     if not budgets:
-        return []
+        return _at_the_error(document)
     failing = _failing(document)
     if len(budgets) == 1:
         return [_downwards(budgets[0]), *_remarks(budgets[0])]
     shown = budgets if len(budgets) <= MANY else _telling(budgets, failing)
     mine = next((b for b in budgets if b["rank"] == failing and failing is not None), budgets[0])
     return [_across(shown, failing), *_remarks(mine, _where(mine))]
+
+
+def _at_the_error(document: Mapping[str, Any]) -> list[Block]:
+    """Where the engine reported nothing: what the failed request said of its card."""
+    rows = [[label[:1].upper() + label[1:], gib(size)] for label, size in at_the_error(document)]
+    return [table([["At the first error", "GiB"], *rows])] if rows else []
 
 
 def _reported(budget: Mapping[str, Any]) -> list[tuple[str, str]]:
