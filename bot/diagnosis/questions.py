@@ -50,6 +50,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         yield "first_error"
     grid = evidence.grid
     if evidence.engine == "llama.cpp":
+        if phase == "weight_loading" and scene.error is not None and not scene.named("llama-cpp.device-free", "smi.free-row"):
+            yield "gpu_inventory"
         return  # one process, whatever the number of cards
     if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
         yield "failing_rank"

@@ -250,7 +250,7 @@ def fewer_layers(scene: Scene, budget: ReportedBudget | None) -> Value:
     if layers is None or fact is None or not tried:
         return None, None
     card = fact.fields.get("gpu") or 0
-    free = next((f.fields["free"] for f in scene.facts if f.id == "llama-cpp.device-free" and f.fields.get("gpu") == card), None)
+    free = next((f.fields["free"] for f in scene.named("llama-cpp.device-free", "smi.free-row") if f.fields.get("gpu") == card), None)
     if free is None:
         return None, None
     standing = sum(
@@ -284,6 +284,12 @@ def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     kv = scene.evidence.deployment.number("kv_cache_memory_bytes") or _figure(budget, "kv_cache_bytes")
     less = max(1, math.ceil(missing(scene) / GIB)) * GIB
     return (str(int(kv) - less), less) if kv and kv > less + GIB else (None, None)
+
+
+def needed_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """What one request needs, in whole MiB above the two digits of a GiB that are printed; None where that is not said."""
+    needed = _figure(budget, "needed_bytes")
+    return (str(math.ceil((needed + GIB / 100) / MIB) * MIB) if needed else None), None
 
 
 def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -355,6 +361,7 @@ COMPUTED: Mapping[str, Compute] = {
         fewer_layers,
         fewer_prefill_tokens,
         pinned_pool,
+        needed_pool,
         fewer_items,
         fewer_capture_sizes,
         lower_fraction,

@@ -554,3 +554,36 @@ def test_the_engine_s_own_advice_is_named_where_it_stands_in_the_paste() -> None
     plain = worker("Worker", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB"))
     said = {text: " ".join(one["because"] for one in judged(text)["avoid"]) for text in (plain, f"{plain}\n{message}")}
     assert ["own message suggests" in told for told in said.values()] == [False, True]
+
+
+LAYERS = (
+    "load_tensors: offloaded 81/81 layers to GPU\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 39979.48 MiB on device 0: cudaMalloc failed: out of memory\n"
+    "llama_model_load: error loading model: unable to allocate CUDA0 buffer\n"
+)
+
+
+def test_what_is_free_on_the_card_is_asked_for_where_it_counts_the_layers() -> None:
+    asked = judged(LAYERS)
+    assert (asked["recommendation"]["value"], [one["id"] for one in asked["questions"]]) == (None, ["gpu_inventory"])
+    table = "gpu_inventory=index, name, memory.free [MiB], memory.total [MiB]\n0, NVIDIA GeForce RTX 3090, 23871 MiB, 24576 MiB\n"
+    told = judged(LAYERS, Contribution("answer", table))
+    assert (told["recommendation"]["value"], told["questions"]) == ("45", [])  # 0.95 × 23.3 of 39.0 GiB, of 81 layers
+
+
+def test_a_fraction_that_no_engine_takes_is_not_offered() -> None:
+    text = (
+        "[2025-09-02 11:20:01 TP0] Load weight begin. avail mem=78.33 GB\n[2025-09-02 11:21:40 TP0] Load weight end. type=LlamaForCausalLM, avail mem=3.10 GB, mem usage=75.23 GB.\n"
+        "[2025-09-02 11:21:41 TP0] RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+    )
+    assert judged(text)["recommendation"]["flag"] == "--tensor-parallel-size"
+    assert judged(text.replace("3.10", "13.10"))["recommendation"]["flag"] == "--mem-fraction-static"
+
+
+def test_a_pool_in_bytes_is_raised_to_what_one_request_needs() -> None:
+    text = (
+        "vllm serve org/m1 --kv-cache-memory-bytes 8G --max-model-len 131072\nValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache "
+        "is needed, which is larger than the available KV cache memory (8.00 GiB). Based on the available memory, the estimated maximum model length is 65536.\n"
+    )
+    document = judged(text)
+    pool = next(one for one in [document["recommendation"], *document["alternatives"]] if one["flag"] == "--kv-cache-memory-bytes")
+    assert 16 * 2**30 < int(pool["value"]) <= 16 * 2**30 + 12 * 2**20
