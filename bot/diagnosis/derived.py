@@ -42,7 +42,8 @@ def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> lis
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
 
 
-def _fact(kind: str, base: Fact | None, **fields: object) -> Fact:
+def stated(kind: str, base: Fact | None, **fields: object) -> Fact:
+    """A fact of a kind that rules/derived.toml lists, at the line of the one that it rests on; at line 0 where it rests on none."""
     return Fact(
         id=f"derived.{kind}",
         kinds=frozenset({kind}),
@@ -76,9 +77,9 @@ def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
     told = [*paths, *(f.text for f in evidence.facts if "wrapper" in f.kinds or f.id in _SAYS_ENGINE)]
     switched = str(getattr(evidence.deployment.environment.get("VLLM_USE_V1"), "value", "")) == "0"
     if switched or any(map(_in_a_running_loop, evidence.errors)) or _any_in(marks.get("older-engine", ()), told):
-        yield _fact("older-engine", None)
+        yield stated("older-engine", None)
     if evidence.engine == "unknown" and _any_in(marks.get("foreign-engine", ()), paths):
-        yield _fact("foreign-engine", None)
+        yield stated("foreign-engine", None)
 
 
 def _any_in(marks: Sequence[str], texts: Sequence[str]) -> bool:
@@ -90,30 +91,30 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
     tried, free, total = at.get("tried"), at.get("free"), at.get("total")
     allocated, private, unallocated = at.get("allocated"), at.get("private"), at.get("unallocated")
     if "memory-error" in error.kinds and "undecided" not in error.kinds:
-        yield _fact("decided-error", error)
+        yield stated("decided-error", error)
     if private:
-        yield _fact("private-pools", error, bytes=private)
+        yield stated("private-pools", error, bytes=private)
     if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
-        yield _fact("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
+        yield stated("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
     if tried and total and tried > total:
-        yield _fact("tried-exceeds-card", error)
+        yield stated("tried-exceeds-card", error)
     if tried and free and free > 50 * tried and free > GIB:
-        yield _fact("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
+        yield stated("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
     if tried and unallocated is not None:
         covers = unallocated >= tried and unallocated > 256 * MIB
-        yield _fact("fragmentation-covers" if covers else "fragmentation-excluded", error)
+        yield stated("fragmentation-covers" if covers else "fragmentation-excluded", error)
         if covers and unallocated > GIB and unallocated - (private or 0) >= tried:  # what graphs' pools have spare is for graphs alone
-            yield _fact("fragmentation-decides", error)
+            yield stated("fragmentation-decides", error)
     allocator = str(evidence.deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", ""))
     if _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
-        yield _fact("other-allocator", error)
+        yield stated("other-allocator", error)
     yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:
         if utilization and allocated > total * utilization and utilization > 0.5:
-            yield _fact("allocated-above-budget", error, budget=round(total * utilization))
+            yield stated("allocated-above-budget", error, budget=round(total * utilization))
         elif allocated > 0.955 * total:
-            yield _fact("allocated-nearly-all", error)
+            yield stated("allocated-nearly-all", error)
 
 
 def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
@@ -131,9 +132,9 @@ def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
     else:
         others, least, much = used - allocated - (at.get("unallocated") or 0), NOT_PYTORCH, total // 4
     if others > least:
-        yield _fact("others-hold", error, bytes=others)
+        yield stated("others-hold", error, bytes=others)
         if others > much and not (evidence.deployment.value("enable_sleep_mode") and not process):
-            yield _fact("others-hold-much", error, bytes=others)
+            yield stated("others-hold-much", error, bytes=others)
 
 
 def sampler_rows(book: Rulebook, tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
@@ -171,17 +172,17 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     sized = any(f.kinds & {"kv-sized", "ready"} or f.id in ("vllm.graphs-captured", "vllm.available-kv", "vllm.generating") for f in before)
     private = error is not None and bool(error.fields.get("private"))
     if not sized and not private:
-        yield _fact("before-cache", error)
+        yield stated("before-cache", error)
     begun = next((f for f in reversed(before) if f.id == "vllm.capture-begins"), None)
     if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
-        yield _fact("capture-open", begun)
+        yield stated("capture-open", begun)
     if any(_in_a_running_loop(line) for line in evidence.errors):
-        yield _fact("running-loop-logged", error)
+        yield stated("running-loop-logged", error)
     for fact in before:
         if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
-            yield _fact("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
+            yield stated("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks", 1) <= 0:
-            yield _fact("pool-not-positive", fact)
+            yield stated("pool-not-positive", fact)
 
 
 def _in_a_running_loop(line: LogLine) -> bool:
@@ -196,28 +197,28 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         at = fact.fields
         free = (at.get("free_before_profile_bytes"), at.get("free_after_profile_bytes"))
         if "profiling_assert" in fact.kinds and free[0] is not None and free[0] == free[1]:
-            yield _fact("assert-equal-figures", fact)
+            yield stated("assert-equal-figures", fact)
         if fact.id == "vllm.free-memory-check" and at.get("total_bytes"):  # the figures may be cut away
             share = at["free_at_start_bytes"] / at["total_bytes"]
             if share < LITTLE_FREE:
-                yield _fact("little-free", fact)
+                yield stated("little-free", fact)
             if share < HARDLY_FREE:
-                yield _fact("hardly-free", fact)
+                yield stated("hardly-free", fact)
         if fact.id == "vllm.sleep-amounts" and at["freed"] < SLEEP_FREED_LITTLE * at.get("in_use", 0):
-            yield _fact("sleep-freed-little", fact)
+            yield stated("sleep-freed-little", fact)
         estimate = at.get("graph_estimate_bytes")
         if estimate and estimate > IMPLAUSIBLE_GRAPHS:
-            yield _fact("graph-estimate-implausible", fact, bytes=estimate)
+            yield stated("graph-estimate-implausible", fact, bytes=estimate)
     weights = [f for f in evidence.facts if f.fields.get("weights_bytes")]
     if weights and error is not None and "no_cache_blocks" in error.kinds and weights[-1].fields["weights_bytes"] < TINY_WEIGHTS:
-        yield _fact("tiny-weights", weights[-1])
+        yield stated("tiny-weights", weights[-1])
     total = max((f.fields["total_bytes"] for f in evidence.facts if f.fields.get("total_bytes")), default=None)
     if weights and total and max(f.fields["weights_bytes"] for f in weights) > WEIGHTS_FILL * total:
-        yield _fact("weights-fill-card", weights[-1])
+        yield stated("weights-fill-card", weights[-1])
     wanted = ("estimated_max_model_len", "needed_bytes", "max_model_len", "kv_cache_bytes")
     shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
-        yield _fact("estimate-implausibly-short", error)
+        yield stated("estimate-implausibly-short", error)
 
 
 def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
@@ -231,12 +232,12 @@ def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
     stands = any("kv-sized" in f.kinds for f in evidence.facts if f.id.startswith("sglang."))
     if before and left and left < before and not stands:
         least = math.ceil((1 - left / before) * 1000) / 1000
-        yield _fact("least-mem-fraction", loaded, least_fraction=least, before=gib(before), after=gib(left))
+        yield stated("least-mem-fraction", loaded, least_fraction=least, before=gib(before), after=gib(left))
     beside, ended = _least(evidence, "left_beside")
     given = any("--max-total-tokens" in word for start in evidence.deployment.commands for word in start.value)
     later = any(f.id == "sglang.pool-later" for f in evidence.facts)  # sized after the capture, which is then still to come
     if before and beside and beside < before and not given and not later:
-        yield _fact("implied-mem-fraction", ended, value=round(1 - beside / before, 2), before=gib(before), after=gib(beside))
+        yield stated("implied-mem-fraction", ended, value=round(1 - beside / before, 2), before=gib(before), after=gib(beside))
 
 
 def _least(evidence: Evidence, figure: str) -> tuple[int | None, Fact | None]:
@@ -255,15 +256,15 @@ _OF_THE_CONTAINER = ("OOMKill", "137", "cgroup", "failcnt", "MEMCG", "limit")
 def _of_host(evidence: Evidence) -> Iterator[Fact]:
     limit, rss = evidence.deployment.host.get("limit_bytes"), evidence.deployment.host.get("rss_bytes")
     for fact in [f for f in evidence.facts if f.id == "vllm.offloaded"][:1]:
-        yield _fact("cpu-offloaded", fact, bytes=fact.fields["offloaded"])
+        yield stated("cpu-offloaded", fact, bytes=fact.fields["offloaded"])
     if limit is None and rss is not None:
         killed = (f for f in evidence.facts if "host-kill" in f.kinds and _GROUP in f.text and "rss" in f.fields)
-        yield from (_fact("group-killed", kill, bytes=rss.value, line=kill.line) for kill in list(killed)[:1])
+        yield from (stated("group-killed", kill, bytes=rss.value, line=kill.line) for kill in list(killed)[:1])
     if limit is None or (rss is not None and rss.value < limit.value / 2):
         return
     said = (f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER))
     if (kill := next(said, None)) is not None:
-        yield _fact("limit-reached", kill, bytes=limit.value, line=limit.line)
+        yield stated("limit-reached", kill, bytes=limit.value, line=limit.line)
 
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
@@ -272,62 +273,62 @@ def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     least = min((f.fields["seqs"] for f in rows if "failed" in f.fields), default=0)
     passed = max((f for f in rows if "passed" in f.fields and f.fields["seqs"] < least), key=lambda f: int(f.fields["seqs"]), default=None)
     if passed is not None:
-        yield _fact("proven-seqs", passed, value=passed.fields["seqs"], failed=least, line=passed.line)
+        yield stated("proven-seqs", passed, value=passed.fields["seqs"], failed=least, line=passed.line)
     refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
     failed = [f for f in refused if f.speaker.key in evidence.ranks]
     ranks = {evidence.ranks[f.speaker.key].number for f in failed}
     crowded = all(f.fields.get("other") for f in failed[:1])
     if len(ranks) > 1 and len({f.fields["gpu"] for f in failed}) == 1 and crowded and not evidence.grid.ray:
-        yield _fact("ranks-share-device", error, ranks=", ".join(str(rank) for rank in sorted(r for r in ranks if r is not None)))
+        yield stated("ranks-share-device", error, ranks=", ".join(str(rank) for rank in sorted(r for r in ranks if r is not None)))
     limit = next((f for f in evidence.facts if f.id == "prose.mm-limit"), None)
     if limit is not None and limit.fields["images"] == 1:
-        yield _fact("one-item-per-prompt", limit)
+        yield stated("one-item-per-prompt", limit)
 
 
 def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     deployment = evidence.deployment
     named = _kinds_of_names(book, evidence)
-    yield from (_fact(kind, error) for kind in named)
+    yield from (stated(kind, error) for kind in named)
     quantization = str(deployment.value("quantization") or "")
     tp = deployment.number("tensor_parallel_size") or (evidence.grid.tp or None)
     if quantization:
-        yield _fact("quantization-set", error)
+        yield stated("quantization-set", error)
     if quantization in ONLINE_QUANTIZATION and "prequantized-checkpoint" not in named:
-        yield _fact("online-quantization", error)
+        yield stated("online-quantization", error)
     if deployment.gpu_count is not None and tp and deployment.gpu_count.value > tp and (evidence.grid.pp or 1) == 1:
-        yield _fact("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
+        yield stated("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
     elif tp and tp > 1:
-        yield _fact("several-gpus-in-use", error, tp=int(tp))
+        yield stated("several-gpus-in-use", error, tp=int(tp))
     if (evidence.grid.pp or 1) > 1:
-        yield _fact("pipeline-parallel", error)
+        yield stated("pipeline-parallel", error)
     if deployment.value("enable_chunked_prefill") is False:
-        yield _fact("chunked-prefill-off", error)
+        yield stated("chunked-prefill-off", error)
     if "expandable_segments" in str(deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", "")):
-        yield _fact("expandable-segments-set", error)
+        yield stated("expandable-segments-set", error)
     if deployment.number("kv_cache_memory_bytes") or "kv_cache_memory_bytes" in deployment.tried:
-        yield _fact("pool-in-bytes", error)
+        yield stated("pool-in-bytes", error)
     utilization = deployment.number("gpu_memory_utilization")
     if utilization is not None and utilization >= HIGHEST_UTILIZATION:
-        yield _fact("utilization-high", error, value=utilization)
+        yield stated("utilization-high", error, value=utilization)
     said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
     tried = deployment.tried.get("gpu_memory_utilization", ())
     if any(isinstance(value, int | float) and value >= HIGHEST_UTILIZATION for value in (*said, *tried)):
-        yield _fact("utilization-at-limit", error)
+        yield stated("utilization-at-limit", error)
 
 
 def of_defaults(evidence: Evidence, defaults: Mapping[str, Setting], error: Fact | None) -> Iterator[Fact]:
     """What follows from what was in force where nobody said anything."""
     if evidence.deployment.value("enable_chunked_prefill") is None and defaults.get("enable_chunked_prefill") is False:
-        yield _fact("whole-prompts", error)
+        yield stated("whole-prompts", error)
 
 
 def _of_arguments(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     """Each argument by its name: set (true), given (with a value that is not zero), tried (at several values)."""
     for name, known in evidence.deployment.arguments.items():
         if known.value:
-            yield _fact(("set-" if known.value is True else "given-") + name.replace("_", "-"), error)
+            yield stated(("set-" if known.value is True else "given-") + name.replace("_", "-"), error)
     for name, values in evidence.deployment.tried.items():
-        yield _fact("tried-" + name.replace("_", "-"), error, values=values)
+        yield stated("tried-" + name.replace("_", "-"), error, values=values)
 
 
 def _kinds_of_names(book: Rulebook, evidence: Evidence) -> list[str]:

@@ -1,9 +1,10 @@
 """Whether a model's weights go onto the cards at all, as sizing says: what is advised must agree with it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from bot.diagnosis.derived import stated
 from bot.diagnosis.scene import Scene
-from bot.domain.evidence import Fact, Speaker
+from bot.domain.evidence import Fact
 from bot.domain.size import GIB, gib
 
 ROOM = GIB
@@ -26,23 +27,13 @@ def of_weights(scene: Scene) -> Iterator[Fact]:
     figures = scene.error.figures if scene.error is not None else {}
     held, card = figures.get("allocated_bytes"), figures.get("total_bytes")
     if given and not (held and card and held > MOSTLY * card) and (share := scene.share(int(given))) is not None and fits(share):
-        yield _fact(scene, "weights-should-fit", int(given), share)
+        yield stated("weights-should-fit", scene.error_fact, **_figures(int(given), share))
     elif count is not None:
         ranks = max(int(given or 1), 1 << (max(1, count.value // stages).bit_length() - 1))
         share = scene.share(ranks)
         if share is not None and not fits(share):
-            yield _fact(scene, "weights-cannot-fit", ranks, share)
+            yield stated("weights-cannot-fit", scene.error_fact, **_figures(ranks, share))
 
 
-def _fact(scene: Scene, kind: str, ranks: int, share: tuple[int, int]) -> Fact:
-    at = scene.error_fact
-    return Fact(
-        id=f"derived.{kind}",
-        kinds=frozenset({kind}),
-        fields={"ranks": ranks, "share": gib(share[0]), "card": gib(share[1])},
-        speaker=at.speaker if at else Speaker(key=""),
-        source=at.source if at else 0,
-        line=at.line if at else 0,
-        text=at.text if at else "",
-        order=at.order if at else 0,
-    )
+def _figures(ranks: int, share: tuple[int, int]) -> Mapping[str, object]:
+    return {"ranks": ranks, "share": gib(share[0]), "card": gib(share[1])}
