@@ -60,7 +60,7 @@ def _items(lines: Sequence[LogLine], at: int, key: re.Match[str]) -> list[str]:
     deeper = list(_deeper(lines, at, len(key["indent"])))
     if rest.startswith("["):
         text = " ".join([rest, *deeper] if "]" not in rest else [rest]).partition("]")[0]
-        return [next(filter(None, groups), "") for groups in _ITEM.findall(text.removeprefix("["))]
+        return [double.replace('\\"', '"') or single or bare for double, single, bare in _ITEM.findall(text.removeprefix("["))]
     if not rest and deeper and deeper[0].startswith("-") and not deeper[0].startswith("--"):
         return [_unquoted(item.removeprefix("-").strip()) for item in deeper if item.startswith("- ")]
     text = " ".join(([] if rest[:1] in ("|", ">") else [rest]) + [line.removesuffix("\\") for line in deeper])

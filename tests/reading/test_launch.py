@@ -63,7 +63,7 @@ def test_a_sentence_about_the_command_is_none(text: str) -> None:
         ),
         (
             'services:\n  a:\n    image: "vllm/vllm-openai:latest"\n    command: ["--model", "org/m1",\n      "--hf-overrides", "{\\"a\\": 1}"]\n    shm_size: 8g',
-            'command: --model org/m1 --hf-overrides {\\"a\\": 1}',
+            'command: --model org/m1 --hf-overrides {"a": 1}',
         ),
         (
             "    image: vllm/vllm-openai:latest\n    command: >\n      --model org/m1\n      --max-num-seqs 8\n    ports:\n      - 1:1\n",
