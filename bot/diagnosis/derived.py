@@ -106,8 +106,9 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
         if covers and unallocated > GIB and unallocated - (private or 0) >= tried:  # what graphs' pools have spare is for graphs alone
             yield stated("fragmentation-decides", error)
     allocator = str(evidence.deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", ""))
-    if _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
-        yield stated("other-allocator", error)
+    claimed = evidence.deployment.value("enable_sleep_mode") is True or evidence.deployment.value("kv_transfer_config")
+    if claimed or _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
+        yield stated("segments-fixed", error)
     yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if allocated and total and not private:
