@@ -32,7 +32,7 @@ def said(text: str) -> str | None:
         "I want to serve 200 users, it OOMs with this config",
         "The graphs were captured without problems.",
         "what if it runs out of memory while it loads the weights?",
-        "It used to die at capture.",
+        "It used to crash in the graph capture.",
     ],
 )
 def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None:
