@@ -14,7 +14,8 @@ _SAID_BY_A_PROGRAM = re.compile(
 )
 _EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception)(?::\s|$)")
 _OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
-_BUFFERS = "mark.llama-cpp."  # llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed
+_BUFFERS = tuple(f"mark.llama-cpp.{step}" for step in ("model-buffer", "kv-begins", "kv-buffer", "compute-buffer", "warming"))
+"""llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed."""
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 
 
@@ -27,7 +28,7 @@ def choose(scene: Scene, found: Sequence[PhaseFinding]) -> tuple[PhaseFinding | 
     if scene.error_fact is not None and "undecided" in scene.error_fact.kinds:
         found = [f for f in found if f.weight == "decisive" or f.rule.startswith("prose.")]
     for finding in found:
-        if finding.rule.startswith(_BUFFERS) and not _failed_below(scene, finding):
+        if finding.rule in _BUFFERS and not _failed_below(scene, finding):
             continue
         if finding.rule in _OFTEN_ELSE and not short and scene.has("timed-out"):
             continue  # a wait that came to its end says nothing of what was waited for

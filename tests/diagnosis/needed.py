@@ -144,6 +144,18 @@ NEEDED = {
     "mark.vllm.weights-read": (f"{signed('default_loader.py', 'Loading weights took 271.22 seconds')}\n{OOM}", "weight_loading"),
     "mark.vllm.graph-estimate": (f"{signed('gpu_model_runner.py', 'Estimated CUDA graph memory: 0.58 GiB total')}\n{OOM}", "profiling"),
     "mark.vllm.compile-size": (f"{signed('gpu_worker.py', 'Compile and warming up model for size 8')}\n{OOM}", "warmup"),
+    "mark.vllm.ready": ("INFO:     Application startup complete.\nThen we see an OOM.", "serving"),
+    "mark.sglang.ready": ("[2025-07-02 07:43:14 TP3] The server is fired up and ready to roll!\nThen we see an OOM.", "serving"),
+    "mark.llama-cpp.ready": ("main: server is listening on http://127.0.0.1:8080 - starting the main loop\nThen we see an OOM.", "serving"),
+    "mark.sglang.capture-begins": (
+        f"[2025-09-02 11:21:42 TP1] Capture cuda graph begin. This can take up to several minutes. avail mem=7.35 GB\n{OOM}",
+        "graph_capture",
+    ),
+    "wake-up.cumem-address": (
+        "CUDA Error: invalid argument at /workspace/csrc/cumem_allocator.cpp:119\n"
+        "CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
+        "wake_up",
+    ),
     "mark.vllm.serving": (
         f"{signed('loggers.py', 'Engine 000: Avg prompt throughput: 6.5 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 1 reqs')}\n"
         "Then we see an OOM.",

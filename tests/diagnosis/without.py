@@ -1,4 +1,4 @@
-"""The rulebook without one of its rules about phases, and what a person acts on."""
+"""The rulebook without one of its rules about phases, and what a person reads and acts on."""
 
 import copy
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ PARTS = ("rules", "outer", "marks", "ruled_out")
 
 
 def answer(book: Rulebook, evidence: Evidence) -> tuple[Any, ...]:
-    """The phase, how sure it is, the one change, and what is not excluded."""
+    """The phase, how sure it is, the one change, what is not excluded, and the sentence."""
     found = diagnose(book, evidence)
     change = found.recommendation
-    return found.phase, found.verdict, change and (change.id, change.flag, change.direction), found.also_possible
+    return found.phase, found.verdict, change and (change.id, change.flag, change.direction), found.also_possible, found.summary
 
 
 def names(book: Rulebook) -> Iterator[str]:
