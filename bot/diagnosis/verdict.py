@@ -106,9 +106,11 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     said = scene.named("says-failure")
     if scene.error is not None or any(not stopped or stop is None or (f.source, f.line) < (stop.source, stop.line) for f in said):
         return None, "open"
+    if scene.has("says-oom"):
+        return None, "open"  # the log that came up is that of another run
     if ready is not None and (quiet or stopped):
         return _finding("not-oom.ready", ready.source, ready.line, ready.text, "strong"), "likely"
-    if stop is not None and stopped and scene.has("asked-to-stop") and not scene.has("says-oom"):
+    if stop is not None and stopped and scene.has("asked-to-stop"):
         return _finding("not-oom.stopped", stop.source, stop.line, stop.text, "strong"), "likely"
     return None, "open"
 

@@ -55,6 +55,12 @@ def test_a_log_that_came_up_says_that_nothing_failed_and_excludes_nothing() -> N
     assert document["also_possible"] == []
 
 
+def test_who_says_that_it_runs_out_while_loading_is_not_told_that_the_log_of_another_run_came_up() -> None:
+    document = judged("It runs out of memory while loading the weights.\nINFO:     Application startup complete.\n")
+    assert (document["phase"], document["verdict"]) == ("unknown", "open")
+    assert document["questions"] != []
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
