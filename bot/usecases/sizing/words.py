@@ -156,7 +156,8 @@ _PAIRS = {
     "data_parallel_size": r"dp|data[ -]parallel(?:[ -]size)?",
     "decode_context_parallel_size": r"dcp",
     "max_model_len": r"(?:max(?:imum)?[ -])?(?:model[ -])?(?:len|length|ctx|context)(?:[ -]?(?:length|len|window))?",
-    "max_num_seqs": r"(?:max[ -])?(?:num[ -])?(?:seqs?|sequences|(?:concurrent )?(?:requests|users)|concurrency|batch[ -]size)",
+    "max_num_seqs": r"(?:max[ -])?(?:num[ -])?(?:seqs?|sequences|(?:concurrent )?(?:requests|users|clients|streams|sessions)|"
+    r"concurren(?:cy|t)|in parallel|at once|batch[ -]size)",
     "max_num_batched_tokens": r"(?:max[ -])?(?:num[ -])?batched(?:[ -]tokens)?",
     "gpu_memory_utilization": r"(?:gpu[ -]memory[ -])?util(?:i[sz]ation)?",
     "block_size": r"block(?:[ -]size)?",

@@ -104,6 +104,11 @@ def test_requests_and_a_pool_are_understood() -> None:
     assert (found["kv_cache_memory_bytes"], found["max_num_seqs"]) == (20 * 10**9, 32)
 
 
+@pytest.mark.parametrize("said", ["20 users", "20 concurrent", "20 at once", "20 in parallel", "20 streams", "concurrency 20"])
+def test_how_many_at_once_is_said_in_many_ways(said: str) -> None:
+    assert ask(f"qwen3-8b on H100 32k {said}")["max_num_seqs"] == 20
+
+
 def test_cards_beyond_the_named_ranks_are_replicas() -> None:
     assert ask("llama-3.3-70b 16xH100 tp8") == {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 8, "data_parallel_size": 2}
     assert corrections("llama-3.3-70b 16xH100 tp8") == ["16 cards hold 2 replicas of 8"]
