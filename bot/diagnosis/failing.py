@@ -184,6 +184,9 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     if died is not None and (fact is None or "host-kill" in fact.kinds):
         worker = f"VllmWorker-{died.fields['rank']}" if died.id.startswith("vllm.") else f"rank {died.fields['rank']}"
         return Rank(number=int(died.fields["rank"]), label=worker, basis="message")
+    named = {f.fields["rank"] for f in evidence.facts if "rank-failed" in f.kinds} if gpu is None else set()
+    if len(named) == 1 and (grid.world is None or max(named) < grid.world) and not grid.several:
+        return Rank(number=max(named), label=f"rank {max(named)}", basis="message")
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
         return _alone(speaker, None) if _only_worker(evidence, speaker, fact) and grid.world == 1 else None
     return _by_device(evidence, speaker, fact, grid, gpu)

@@ -42,6 +42,12 @@ NEEDED = {
     ),
     "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),
     "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "serving"),
+    "sizing.session-cut": (
+        "[TM][WARNING] `session_len` truncated to 5120 due to limited KV cache memory\n"
+        "[TM][ERROR] [Engine] Warm-up for 8192 tokens failed with status 6",
+        "kv_cache_sizing",
+    ),
+    "progress.sglang-logits": (f"{frame('sglang/srt/layers/logits_processor.py', '_get_logits')}\n{OOM} {POOLS}", "serving"),
     "exllama.no-room": ("RuntimeError: Insufficient VRAM in split for model and cache", "weight_loading"),
     "frame.sglang-capture": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_cuda_graphs')}\n{OOM}", "graph_capture"),
     "frame.sglang-pool": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_memory_pool')}\n{OOM}", "kv_cache_allocation"),

@@ -72,6 +72,23 @@ def test_other_workers_that_failed_too_are_named() -> None:
     assert (document["rank"]["number"], document["also_failed"]) == (2, ["Worker_TP0"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TP rank 1 died while loading the model: out of memory",
+        "OOM on rank 1 and rank 3 while loading the model",
+        "OOM on rank 9 while loading the model, --tensor-parallel-size 8",
+    ],
+)
+def test_a_rank_of_a_group_one_of_several_and_one_beyond_the_grid_are_not_named(text: str) -> None:
+    assert judged(text)["rank"] is None
+
+
+def test_a_message_that_names_the_rank_that_failed_is_believed() -> None:
+    rank = judged("Wake-up failed on Rank 1: CUDA Error: out of memory at /app/csrc/cumem_allocator.cpp:163")["rank"]
+    assert (rank["number"], rank["basis"]) == (1, "message")
+
+
 def test_an_answered_rank_counts() -> None:
     document = judged("(RayWorkerWrapper pid=71, ip=10.0.0.3) " + oom("1.00 GiB", "0.50 GiB", gpu=3), Contribution("answer", "rank=11"))
     assert (document["rank"]["number"], document["rank"]["basis"]) == (11, "answer")

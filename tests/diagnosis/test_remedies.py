@@ -587,3 +587,22 @@ def test_a_pool_in_bytes_is_raised_to_what_one_request_needs() -> None:
     document = judged(text)
     pool = next(one for one in [document["recommendation"], *document["alternatives"]] if one["flag"] == "--kv-cache-memory-bytes")
     assert 16 * 2**30 < int(pool["value"]) <= 16 * 2**30 + 12 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("RuntimeError: CUDA error: system not yet initialized", "fix-environment"),
+        ("RuntimeError: CUDA error: no CUDA-capable device is detected", "fix-environment"),
+        ("[TensorRT-LLM][ERROR] Assertion failed: mNextBlocks.empty() (/app/batch_manager/kvCacheManager.cpp:256)", "upgrade-engine"),
+    ],
+)
+def test_what_is_no_shortage_is_answered_with_no_flag(text: str, first: str) -> None:
+    document = judged(text)
+    assert (document["phase"], document["recommendation"]["id"], document["recommendation"]["flag"]) == ("not_oom", first, None)
+
+
+def test_another_engine_s_own_tip_is_what_is_advised() -> None:
+    refused = "ERROR engine: KVCache allocation failed: Insufficient GPU memory for KVCache allocation.\nAvailable: 221.50 MB, Required: 1168.00 MB."
+    assert judged(refused)["recommendation"]["flag"] is None
+    assert judged(f"{refused}\nTips: Try reducing --max-model-len or --max-num-seqs.")["recommendation"]["flag"] == "--max-model-len"
