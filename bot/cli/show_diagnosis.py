@@ -87,7 +87,7 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
     if told := at_the_error(document):
-        yield f"\n{bold('The card at the first error')}, as line {document['first_error']['line']} says"
+        yield f"\n{bold('The card at the first error')}, line {document['first_error']['line']}"
         yield table([(label, figure("_bytes", size)) for label, size in told], right=(1,))
     budgets = of_what_failed(document)
     for budget in budgets[:2]:
