@@ -35,7 +35,7 @@ def test_what_the_failed_request_says_of_its_card_is_shown_where_the_engine_repo
     assert [label for label, _ in at_the_error(document)][-2:] == ["free", "asked for"]
     assert of_what_failed(document) == []
     text = diagnosis_text(document)
-    assert "The card at the first error, as line" in text
+    assert "The card at the first error, line" in text
     assert "64.00 MiB" in text.partition("The card at the first error")[2]
     assert "not reported" not in text
 
