@@ -23,6 +23,8 @@ ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_pe
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
+_CONTEXT = 3 * GIB  # more than a process keeps on a card that it only reaches over to
+_LISTED = re.compile(r"\bProcess \d+ has (\d+(?:\.\d+)?) ([GM])iB")
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
 _SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
@@ -126,7 +128,7 @@ def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
         return
     used = total - free
     if process:
-        others, least, much = used - process, GIB, total // 10
+        others, least, much = used - process - _of_siblings(evidence, error), GIB, total // 10
     elif at.get("other"):  # in a container the pids do not match: this process is one of those listed, and has what PyTorch allocated
         own = min((size for size in (at["other"], used - at["other"]) if size >= allocated), default=used)
         others, least, much = used - own, GIB, total // 10
@@ -136,6 +138,15 @@ def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
         yield stated("others-hold", error, bytes=others)
         if others > much and not (evidence.deployment.value("enable_sleep_mode") and not process):
             yield stated("others-hold-much", error, bytes=others)
+
+
+def _of_siblings(evidence: Evidence, error: Fact) -> int:
+    """What the engine's own other workers keep on this card, in bytes: a context each, of one size; zero where that is not plain."""
+    sizes = _LISTED.findall(error.text)
+    if not 2 <= len(sizes) < (evidence.grid.world or 0) or len(set(sizes)) > 1:
+        return 0
+    each = round(float(sizes[0][0]) * (GIB if sizes[0][1] == "G" else MIB))
+    return each * len(sizes) if each < _CONTEXT else 0
 
 
 def sampler_rows(book: Rulebook, tried: int, evidence: Evidence) -> tuple[int, int, int] | None:

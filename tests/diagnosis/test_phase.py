@@ -112,6 +112,19 @@ def test_a_source_line_echoed_in_a_traceback_is_no_message() -> None:
     assert judged(text)["first_error"] is None
 
 
+@pytest.mark.parametrize(
+    ("said", "phase"),
+    [
+        ("I deployed it on two cards and get OOM", "unknown"),
+        ("After startup I get OOM", "unknown"),
+        ("The server OOMs during initialization, it never comes up", "graph_capture"),
+        ("服务拉起过程中显存不足", "graph_capture"),
+    ],
+)
+def test_private_pools_mean_capture_only_where_somebody_says_that_it_was_starting(said: str, phase: str) -> None:
+    assert judged(said + "\n" + oom("136.00 MiB", "120.88 MiB", private="300.00 MiB"))["phase"] == phase
+
+
 def test_private_pools_with_an_open_progress_bar_mean_capture() -> None:
     bar = "Capturing CUDA graphs (decode, FULL):   9%|▉| 3/35 [00:00<00:09,  3.30it/s]"
     document = judged(bar + "\n" + oom("136.00 MiB", "120.88 MiB", private="300.00 MiB"))

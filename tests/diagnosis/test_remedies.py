@@ -594,6 +594,7 @@ def test_a_pool_in_bytes_is_raised_to_what_one_request_needs() -> None:
     [
         ("RuntimeError: CUDA error: system not yet initialized", "fix-environment"),
         ("RuntimeError: CUDA error: no CUDA-capable device is detected", "fix-environment"),
+        ("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable", "fix-environment"),
         ("[TensorRT-LLM][ERROR] Assertion failed: mNextBlocks.empty() (/app/batch_manager/kvCacheManager.cpp:256)", "upgrade-engine"),
     ],
 )
@@ -606,3 +607,18 @@ def test_another_engine_s_own_tip_is_what_is_advised() -> None:
     refused = "ERROR engine: KVCache allocation failed: Insufficient GPU memory for KVCache allocation.\nAvailable: 221.50 MB, Required: 1168.00 MB."
     assert judged(refused)["recommendation"]["flag"] is None
     assert judged(f"{refused}\nTips: Try reducing --max-model-len or --max-num-seqs.")["recommendation"]["flag"] == "--max-model-len"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "first"), [((1.62, 1.62, 1.62), "lower-gpu-memory-utilization"), ((1.62, 1.62, 2.5), "stop-other-process")]
+)
+def test_the_engine_s_own_workers_on_a_card_are_no_other_process(sizes: tuple[float, ...], first: str) -> None:
+    listed = " ".join(f"Process {71 + n} has {size} GiB memory in use." for n, size in enumerate(sizes))
+    error = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB. GPU 0 has a total capacity of 39.56 GiB of which 60.81 MiB is "
+        f"free. {listed} Including non-PyTorch memory, this process has {39.5 - sum(sizes):.2f} GiB memory in use. Of the allocated memory 28.75 "
+        "GiB is allocated by PyTorch, with 28.60 MiB allocated in private pools (e.g., CUDA Graphs), and 84.74 MiB is reserved by PyTorch but "
+        "unallocated."
+    )
+    text = f"vllm serve m --tensor-parallel-size 4\nIt goes out of memory during CUDA graph capture.\n{error}"
+    assert judged(text)["recommendation"]["id"] == first
