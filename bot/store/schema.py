@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 _PREFIX = "sqlite+aiosqlite:///"
 
-HEAD = "2026_11_30_audit"  # the newest file in migrations/versions; a test compares
+HEAD = "2026_11_30_measured"  # the newest file in migrations/versions; a test compares
 
 
 def sqlite_file(url: str) -> Path | None:

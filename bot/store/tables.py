@@ -182,7 +182,7 @@ figures = Table(  # what engines reported, for sizing: bytes
     Column("graph_estimate_bytes", BigInteger),
     Column("kv_cache_bytes", BigInteger),
     Column("total_bytes", BigInteger),
-    Index("ix_figures_team_model_gpu_tp", "team", "model", "gpu", "tp"),
+    Index("ix_figures_team_model_incident", "team", "model", "incident"),
 )
 
 deliveries = Table(
