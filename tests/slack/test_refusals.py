@@ -3,11 +3,13 @@
 import asyncio
 import itertools
 import json
+from typing import Any
 
 import pytest
 
 from bot.domain.incident import Origin
 from tests.fakeslack import Person
+from tests.fakeslack.state import Channel, Team
 from tests.slack.material import CRASH, NO_RANK
 from tests.slack.test_workspaces import install, many
 from tests.slack.world import World, words
@@ -335,16 +337,22 @@ async def test_in_a_watched_channel_an_edit_that_brings_the_evidence_is_answered
         await world.answer(world.channel, ts)
 
 
+async def _answered_in_an_organisation(world: World) -> tuple[Team, Person, Channel, dict[str, Any]]:
+    """Installed for the whole organisation; one of its people has had a log diagnosed."""
+    world.slack.organisation = "E0000001"
+    await install(world)
+    team = next(team for team in world.slack.teams.values() if team.by_organisation)
+    ann = Person(world.slack, team)
+    channel = world.slack.channel(team, "help", members=[ann.id])
+    answer = await world.answer_in(team, channel, await ann.mention(channel, CRASH))
+    await world.quiet()
+    return team, ann, channel, answer
+
+
 async def test_in_an_organisations_installation_clicks_and_forms_name_no_workspace_and_are_worked(http_world: World) -> None:
     world, slack = http_world, http_world.slack
     async with world.bot(many(world)):
-        slack.organisation = "E0000001"
-        await install(world)
-        team = next(team for team in slack.teams.values() if team.by_organisation)
-        ann = Person(slack, team)
-        channel = slack.channel(team, "help", members=[ann.id])
-        answer = await world.answer_in(team, channel, await ann.mention(channel, CRASH))
-        await world.quiet()
+        team, ann, channel, answer = await _answered_in_an_organisation(world)
         await ann.click(channel, answer, "fixed")
         await world.quiet()
         assert "Undo" in words(answer)
@@ -361,15 +369,9 @@ async def test_in_an_organisations_installation_clicks_and_forms_name_no_workspa
 
 
 async def test_a_click_by_a_member_of_the_organisations_other_workspace_is_worked_where_our_message_stands(http_world: World) -> None:
-    world, slack = http_world, http_world.slack
+    world = http_world
     async with world.bot(many(world)):
-        slack.organisation = "E0000001"
-        await install(world)
-        team = next(team for team in slack.teams.values() if team.by_organisation)
-        ann = Person(slack, team)
-        channel = slack.channel(team, "help", members=[ann.id])
-        answer = await world.answer_in(team, channel, await ann.mention(channel, CRASH))
-        await world.quiet()
+        _, ann, channel, answer = await _answered_in_an_organisation(world)
         ann.home = "T_NEXT_DOOR"
         await ann.click(channel, answer, "fixed")
         await world.quiet()
