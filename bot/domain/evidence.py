@@ -82,7 +82,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that reading found. `unread` counts lines that no format could sign: it shows which format is missing.
+    """All that reading found.
 
     `version_because`: why the releases outside `engine_version_range` are left out, a sentence for each step.
 
@@ -100,7 +100,6 @@ class Evidence:
     version_because: tuple[str, ...] = ()
     lines: Mapping[tuple[int, int], str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
-    unread: int = 0
     redactions: int = 0
     empty: bool = False
     cut: bool = False

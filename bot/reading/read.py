@@ -53,7 +53,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
         ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
         engine_version=version, engine_version_range=allowed, version_because=because,
-        lines=quoted, answers=_answers(contributions), unread=sum(not line.signed for line in lines), redactions=redactions,
+        lines=quoted, answers=_answers(contributions), redactions=redactions,
         empty=not any(line.text.strip() for line in lines), cut=any(one.truncated for one in contributions), grid=grid,
         speakers=tuple(_first_lines(lines).values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")), since=since,
