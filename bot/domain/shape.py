@@ -1,5 +1,6 @@
 """What a model keeps per request: its layers, and the caches that each of them has."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -129,6 +130,19 @@ class ShortConvolution:
 State = Mamba1 | Mamba2 | GatedDelta | KimiDelta | Lightning | ShortConvolution
 Paged = Heads | Latent | Ring | ConvolutionWindow
 Cache = Paged | State
+CACHES: Mapping[str, type[Cache]] = {
+    "heads": Heads,
+    "latent": Latent,
+    "ring": Ring,
+    "convolution-window": ConvolutionWindow,
+    "mamba1": Mamba1,
+    "mamba2": Mamba2,
+    "gated-delta": GatedDelta,
+    "kimi-delta": KimiDelta,
+    "lightning": Lightning,
+    "short-convolution": ShortConvolution,
+}
+"""What a family's file calls each kind of cache; what it may say about one are that one's fields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """rules/models/*.toml: how each family's config.json reads, and what kind of cache each of its layers has."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,24 +9,11 @@ from typing import Any
 import msgspec
 import rtoml
 
+from bot.domain.shape import CACHES
 from bot.rulebook.load import RulebookError
 
 GENERAL = "any.toml"
 """The file with what every family reads unless its own file says otherwise."""
-
-CACHES: Mapping[str, frozenset[str]] = {
-    "heads": frozenset({"kv_heads", "key_dim", "value_dim", "window", "chunk", "cross", "tokens_per_entry"}),
-    "latent": frozenset({"width", "element", "tokens_per_entry", "window", "packed_bytes", "block", "alignment", "stride"}),
-    "ring": frozenset({"entries", "width"}),
-    "convolution-window": frozenset({"heads", "head_dim", "hidden", "kernel"}),
-    "mamba1": frozenset({"inner", "state", "kernel"}),
-    "mamba2": frozenset({"inner", "groups", "heads", "head_dim", "state", "kernel"}),
-    "gated-delta": frozenset({"key_heads", "value_heads", "key_dim", "value_dim", "kernel"}),
-    "kimi-delta": frozenset({"heads", "head_dim", "kernel", "bounded"}),
-    "lightning": frozenset({"heads", "head_dim"}),
-    "short-convolution": frozenset({"width", "kernel", "dilation", "whole"}),
-}
-"""The closed set of caches, and what a family may say about each; a value is a field's name or a number."""
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -231,10 +218,11 @@ def _check(one: Family) -> Iterable[str]:
 
 
 def _check_cache(cache: Mapping[str, Any], one: Family) -> Iterable[str]:
-    allowed = CACHES.get(str(cache.get("cache")))
-    if allowed is None:
+    kind = CACHES.get(str(cache.get("cache")))
+    if kind is None:
         yield f"there is no cache {cache.get('cache')!r}; known: {', '.join(CACHES)}"
         return
+    allowed = {field.name for field in fields(kind)}
     for name, value in cache.items():
         if name != "cache" and name not in allowed:
             yield f"{cache['cache']} has no {name!r}; it has {', '.join(sorted(allowed))}"

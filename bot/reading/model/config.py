@@ -3,37 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.domain.shape import (
-    Cache,
-    ConvolutionWindow,
-    GatedDelta,
-    Heads,
-    KimiDelta,
-    Latent,
-    Lightning,
-    Mamba1,
-    Mamba2,
-    ModelShape,
-    Ring,
-    ShortConvolution,
-)
+from bot.domain.shape import CACHES, Cache, ModelShape
 from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
 from bot.reading.model.numbers import Config, Missing, language_config
 from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import Family, LayerRule, Models
 
-MAKERS: Mapping[str, type] = {
-    "heads": Heads,
-    "latent": Latent,
-    "ring": Ring,
-    "convolution-window": ConvolutionWindow,
-    "mamba1": Mamba1,
-    "mamba2": Mamba2,
-    "gated-delta": GatedDelta,
-    "kimi-delta": KimiDelta,
-    "lightning": Lightning,
-    "short-convolution": ShortConvolution,
-}
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"heads": {"kv_heads": "kv_heads", "key_dim": "head_dim", "value_dim": "value_dim"}}
 """What a cache reads when its family does not say."""
 OPTIONAL = frozenset({"bounded"})
@@ -162,8 +137,7 @@ def _cache(config: Config, said: Mapping[str, Any]) -> Cache:
     name = said["cache"]
     values = {**DEFAULTS.get(name, {}), **{key: value for key, value in said.items() if key != "cache"}}
     read = {key: _value(config, key, value) for key, value in values.items()}
-    made: Cache = MAKERS[name](**read)
-    return made
+    return CACHES[name](**read)
 
 
 def _value(config: Config, key: str, value: Any) -> Any:
