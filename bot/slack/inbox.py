@@ -106,7 +106,7 @@ def _event(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
         return None
     channel = event.get("channel") if isinstance(event.get("channel"), str) else None
     slim = {"user": event.get("user") if isinstance(event.get("user"), str) else None, "channel": channel, "file": event.get("file_id")}
-    slim |= {"inviter": event.get("inviter"), "event": kind, "tokens": event.get("tokens")}
+    slim |= {"inviter": event.get("inviter"), "event": kind, "tokens": event.get("tokens"), "at": body.get("event_time")}
     slim["organisation"] = any(given.get("is_enterprise_install") for given in body.get("authorizations") or ())
     if kind == "app_home_opened":
         return _arrival("home", body, None, f"home:{slim['user']}", f"event:{body.get('event_id')}", slim)

@@ -30,7 +30,7 @@ REFRESH_BEFORE = 2 * 3600  # seconds before a rotating token ends; it lives for 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The bot in one workspace. `expires` is a Unix second, None for tokens that do not rotate."""
+    """The bot in one workspace. `expires` is a Unix second, None for tokens that do not rotate; `since`: the one the token was given in."""
 
     team: str
     enterprise: str | None
@@ -42,6 +42,7 @@ class Identity:
     expires: int | None = None
     whole_enterprise: bool = False
     name: str = ""
+    since: int | None = None
 
     def __repr__(self) -> str:
         return f"Identity({self.team}, {self.bot_user})"
@@ -161,6 +162,11 @@ class Installs:
         answer = await self.client(None).api_call("oauth.v2.access", data={**secrets, **given})
         return answer.data if isinstance(answer.data, dict) else {}
 
+    async def given_after(self, enterprise: str | None, team: str | None, moment: int) -> Identity | None:
+        """The kept identity, if its token was given after a Unix second: what befell a token at that moment befell an older one."""
+        kept = None if self.single else await self._stored(enterprise, team)
+        return kept if kept is not None and kept.since is not None and kept.since > moment else None
+
     async def remove(self, enterprise: str | None, team: str | None) -> None:
         """Forgets the token of a workspace that revoked it or removed the app."""
         for key in [key for key in self._known if key in ((enterprise or "", team or ""), ("", team or ""))]:
@@ -198,6 +204,7 @@ def installed(answer: Mapping[str, Any], before: Identity | None = None) -> Iden
         scopes=tuple(s for s in str(answer.get("scope") or "").split(",") if s) or (before.scopes if before else ()),
         refresh=answer.get("refresh_token"),
         expires=int(time.time()) + int(lives) if lives else None,
+        since=int(time.time()),
         whole_enterprise=bool(answer.get("is_enterprise_install", before.whole_enterprise if before else False)),
         name=team.get("name") or (before.name if before else ""),
     )

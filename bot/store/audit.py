@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, false, or_, select, update
+from sqlalchemy import Connection, delete, false, or_, select
 
 from bot.store.numbers import clock, stamp
 from bot.store.sight import Sight, visible
@@ -54,8 +54,3 @@ def listed(connection: Connection, who: Sight | None, limit: int) -> list[dict[s
 def drop_old(connection: Connection, before: int) -> None:
     """What was done before a moment (microseconds)."""
     connection.execute(delete(audit).where(audit.c.key < before))
-
-
-def unname(connection: Connection, team: str) -> None:
-    """A workspace left: what its people did stays, who they were goes."""
-    connection.execute(update(audit).where(audit.c.team == team).values(by=None))

@@ -93,6 +93,12 @@ def must_be_held(connection: Connection, held: tuple[int, int]) -> None:
         raise LostClaimError(f"delivery {held[0]}, try {held[1]}, is in other hands")
 
 
+def held_for() -> Any:
+    """The organisation of what the running task works on, as a value for a row that it writes; '' where it works on nothing."""
+    held = HELD.get()
+    return "" if held is None else func.coalesce(select(deliveries.c.enterprise).where(deliveries.c.key == held[0]).scalar_subquery(), "")
+
+
 def renew(connection: Connection, delivery: int, lease_seconds: float) -> bool:
     """Longer, for work that takes longer. False when it is no longer in work."""
     lease = {"lease_until": clock() + int(lease_seconds * _SECOND)}
@@ -145,7 +151,8 @@ def remember_reply(
 ) -> None:
     """Which message of ours answers a thread: the one that is edited in place. An empty `message`: it is about to be posted."""
     said = {"number": number_of(incident) if incident else None, "message": message, "digest": digest, "at": clock()}
-    insert = upsert(connection, replies).values(team=team, channel=channel, thread=thread, kind=kind, **said)
+    whose = {"enterprise": held_for(), "team": team, "channel": channel, "thread": thread, "kind": kind}
+    insert = upsert(connection, replies).values(**whose, **said)
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "channel", "thread", "kind"), set_=said))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, union, update
+from sqlalchemy import Connection, delete, select, update
 
 from bot.store import audit
 from bot.store import incidents as kept
@@ -12,7 +12,7 @@ from bot.store.derived import spoken
 from bot.store.numbers import clock, label
 from bot.store.packed import pack_document, unpack, unpack_document
 from bot.store.rows import scope_of
-from bot.store.tables import contributions, deliveries, diagnoses, incidents, installs, metadata, outcomes, replies, trials, watches
+from bot.store.tables import contributions, deliveries, diagnoses, incidents, metadata, outcomes, replies, trials
 
 _DAY = 86_400 * 1_000_000
 _DONE_DAYS = 7  # Slack asks again for minutes, not for days
@@ -56,27 +56,6 @@ def drop_done(connection: Connection, before: int) -> None:
     old = clock() - _DONE_DAYS * _DAY
     connection.execute(delete(deliveries).where(deliveries.c.state.in_(("done", "failed")), deliveries.c.done_at < old))
     connection.execute(delete(replies).where(replies.c.kind.like("%:%"), replies.c.at < old))
-
-
-def erase_team(connection: Connection, team: str) -> int:
-    """A workspace left: its evidence, installation, deliveries, watches and replies go; gives how many incidents were erased."""
-    query = select(incidents).where(incidents.c.team == team, incidents.c.erased.is_(None))
-    rows = [dict(row) for row in connection.execute(query).mappings()]
-    for row in rows:
-        erase(connection, row, None)
-    for table in (installs, deliveries, watches, replies):
-        connection.execute(delete(table).where(table.c.team == team))
-    audit.unname(connection, team)
-    audit.note(connection, Deed("uninstalled", None, team))
-    return len(rows)
-
-
-def erase_enterprise(connection: Connection, enterprise: str, team: str | None) -> int:
-    """An organisation left: the same for `team` and every workspace of it, but not for those that have an installation of their own."""
-    own = select(installs.c.team)
-    found = [select(table.c.team).where(table.c.enterprise == enterprise, table.c.team.not_in(own)) for table in (incidents, deliveries)]
-    teams = {*connection.execute(union(*found)).scalars(), *([team] if team else [])}
-    return sum(erase_team(connection, one) for one in sorted(teams))
 
 
 def channel_became(connection: Connection, team: str, channel: str, private: bool) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, select
 
 from bot.store import audit
 from bot.store.audit import Deed
+from bot.store.deliveries import held_for
 from bot.store.numbers import clock
 from bot.store.tables import installs, settings, watches
 from bot.store.upsert import upsert
@@ -50,7 +51,7 @@ def watch(
     """Switch automatic diagnosis on or off in a channel."""
     if watched(connection, team, channel) != on:
         audit.note(connection, Deed("watch on" if on else "watch off", by, team, enterprise, channel, private))
-    values = {"on": on, "by": by, "at": clock()}
+    values = {"on": on, "by": by, "at": clock(), "enterprise": enterprise or "", "private": private}
     insert = upsert(connection, watches).values(team=team, channel=channel, **values)
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "channel"), set_=values))
 
@@ -71,7 +72,7 @@ def set_setting(connection: Connection, team: str, name: str, value: Any) -> Non
     if value is None:
         connection.execute(delete(settings).where(settings.c.team == team, settings.c.name == name))
         return
-    insert = upsert(connection, settings).values(team=team, name=name, value=json.dumps(value))
+    insert = upsert(connection, settings).values(enterprise=held_for(), team=team, name=name, value=json.dumps(value))
     connection.execute(insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": json.dumps(value)}))
 
 
@@ -80,7 +81,7 @@ def change_setting(connection: Connection, team: str, name: str, change: Callabl
 
     `deed` is noted where that changes anything.
     """
-    insert = upsert(connection, settings).values(team=team, name=name, value="null")
+    insert = upsert(connection, settings).values(enterprise=held_for(), team=team, name=name, value="null")
     # The update changes nothing: it holds the row, also one that was not there, and reads what the last one left.
     held = insert.on_conflict_do_update(index_elements=("team", "name"), set_={"value": settings.c.value}).returning(settings.c.value)
     before = json.loads(connection.execute(held).scalar_one())

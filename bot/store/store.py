@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
-from bot.store import audit, deliveries, dump, erasure, incidents, index, installs, lately, search, similar, stats, taken
+from bot.store import audit, deliveries, departure, dump, erasure, incidents, index, installs, lately, search, similar, stats, taken
 from bot.store.audit import Deed
 from bot.store.deliveries import Delivery, OwnReply
 from bot.store.engine import Database, revision
@@ -175,17 +175,22 @@ class Store:
             await self._squeeze()
         return touched
 
-    async def erase_team(self, team: str) -> int:
-        """A workspace left: erase its evidence, installation and deliveries."""
-        count = await self._write(erasure.erase_team, team)
-        await self._squeeze()
-        return count
+    async def erase_team(self, team: str, before: datetime | None = None) -> int:
+        """A workspace left: every row of it goes, but for its last incident's number; gives how many incidents.
 
-    async def erase_enterprise(self, enterprise: str, team: str | None = None) -> int:
+        `before`: it came back since, so only what is older than that moment goes, and its installation stays.
+        """
+        until, total = None if before is None else micros(before), 0
+        await self._write(departure.drop_work, team, until)
+        while count := await self._write(departure.drop_incidents, team, until, _PURGE_PAGE):
+            total += count
+        await self._write(departure.drop_beside, team, until)
+        await self._squeeze(whole=True)
+        return total
+
+    async def erase_enterprise(self, enterprise: str, team: str | None = None, before: datetime | None = None) -> int:
         """An organisation left: the same for `team` and all its workspaces, save those that installed the bot by themselves."""
-        count = await self._write(erasure.erase_enterprise, enterprise, team)
-        await self._squeeze()
-        return count
+        return sum([await self.erase_team(one, before) for one in await self._read(departure.teams_of, enterprise, team)])
 
     async def purge(self, older_than: datetime) -> int:
         """Erase the evidence of incidents untouched since a moment, some at a time so that others get their turn; gives how many."""

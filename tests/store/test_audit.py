@@ -67,11 +67,11 @@ async def test_an_installation_is_noted_and_the_renewal_of_its_token_is_not(stor
     assert [record["row"]["about"] async for record in store.export_rows() if record.get("table") == "audit"] == [None]
 
 
-async def test_a_workspace_that_leaves_takes_its_peoples_names_along(store: Store) -> None:
+async def test_a_workspace_that_leaves_leaves_one_line(store: Store) -> None:
     await store.watch("T1", "C1", True, "U1")
     await store.watch("T2", "C2", True, "U2")
     await store.erase_team("T1")
-    assert await deeds(store, Asker()) == [(None, "uninstalled", None, None), (None, "watch on", None, "C1")]
+    assert await deeds(store, Asker()) == [(None, "uninstalled", None, None)]
     assert await deeds(store, Asker("T2")) == [("U2", "watch on", None, "C2")]
 
 

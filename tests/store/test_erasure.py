@@ -1,14 +1,20 @@
+import asyncio
+import contextvars
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.domain.incident import Contribution, Origin
-from bot.store.errors import UnknownIncidentError
+from bot.store import deliveries
+from bot.store.errors import LostClaimError, UnknownIncidentError
 from bot.store.query import parse
 from bot.store.schema import sqlite_file
 from bot.store.store import Store, open_store
+from bot.store.tables import metadata
 from tests.store.material import document, paste
 
 SECRET = "zebrafish quarterly numbers"
@@ -115,26 +121,117 @@ async def test_retention_erases_what_nobody_touched_since(store: Store, monkeypa
     assert await store.purge(between) == 0
 
 
-async def test_a_workspace_that_left_leaves_no_evidence_and_no_token(store: Store) -> None:
-    await store.append(T1, [paste(SECRET)], quoting())
-    await store.append(Origin("T2"), [paste(SECRET)], quoting())
-    await store.save_install("T1", b"sealed")
-    await store.deliver("T1", "C1", "1.1", "Ev1", "event", SECRET.encode())
-    assert await store.erase_team("T1") == 1
-    assert await store.find_install("T1") is None
-    assert await store.claim("w", 30) is None
-    other = await store.load("T2", "1")
-    assert other
-    assert not other.erased
+async def _rows_of(url: str, team: str) -> dict[str, int]:
+    """How many rows of each table name a team, read without the store."""
+    engine = create_async_engine(url)
+    async with engine.connect() as connection:
+        counts = {}
+        for table in metadata.sorted_tables:
+            if "team" in table.c and (table.name != "search" or engine.dialect.name == "postgresql"):
+                query = select(func.count()).select_from(table).where(table.c.team == team)
+                counts[table.name] = (await connection.execute(query)).scalar_one()
+    await engine.dispose()
+    return {name: count for name, count in counts.items() if count}
+
+
+async def _live(store: Store, team: str, enterprise: str | None = None) -> None:
+    """A workspace with a row in every table."""
+    origin = Origin(team, enterprise, "C1", "1.1")
+    await store.append(origin, [paste(SECRET)], quoting())
+    await store.append(origin, [paste(SECRET)], quoting())
+    await store.record_outcome(team, "1", "fixed", "U1", "it worked")
+    await store.save_install(team, b"sealed", by="U1")
+    await store.watch(team, "C1", True, "U1", enterprise=enterprise)
+    await store.set_setting(team, "slack.digests", {"C1": 1})
+    await store.remember_reply("D-0001", team, "C1", "1.1", "9.1", "diagnosis")
+    await store.deliver(team, "C1", "1.1", "Ev1", "event", SECRET.encode(), enterprise)
+
+
+async def test_a_workspace_that_left_leaves_no_row_but_the_line_that_says_so_and_its_last_number(store: Store, url: str) -> None:
+    await _live(store, "T1")
+    await _live(store, "T2")
+    before = await _rows_of(url, "T2")
+    assert {"incidents", "figures", "outcomes", "rollups", "installs", "settings", "replies", "deliveries"} <= set(before)
+    assert await store.erase_team("T1") == 2
+    assert await _rows_of(url, "T1") == {"counters": 1, "audit": 1}
+    assert await _rows_of(url, "T2") == before
+    assert await hits(store, "zebrafish") == 0
+    assert (await store.stats(Asker()))["incidents"] == 0
+    assert (await store.search(Asker("T2"), parse("zebrafish", TOMORROW))).count == 2
+    assert await store.erase_team("T1") == 0
+    assert (await _rows_of(url, "T1"))["audit"] == 1, "a second try says it once"
+    assert await store.append(Origin("T1"), [paste("x")], document()) == "D-0003", "an old button never means a new incident"
+
+
+async def test_no_word_of_a_workspace_that_left_stays_in_the_file(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    await store.append(T1, [paste("quokkasyllable " * 40)], document())
+    await store.append(Origin("T2"), [paste("numbat " * 40)], document())
+    await store.erase_team("T1")
+    path = sqlite_file(sqlite_url)
+    assert path
+    assert "okkasyllable" not in _bytes_of(path)
+    assert "umbat" in _bytes_of(path)
+    await store.close()
+
+
+async def test_what_a_workspace_that_came_back_has_kept_since_stays(store: Store, url: str) -> None:
+    await _live(store, "T1")
+    left = datetime.now(UTC)
+    await store.save_install("T1", b"sealed anew", by="U1")
+    await store.append(Origin("T1", None, "C1", "2.1"), [paste("a new log", at=None)], document())
+    assert await store.erase_team("T1", left) == 2
+    assert await store.find_install("T1") == b"sealed anew"
+    assert await store.load("T1", "1") is None
+    assert await store.load("T1", "3") is not None
+    assert (await _rows_of(url, "T1"))["incidents"] == 1
+    assert (await hits(store, "zebrafish"), await hits(store, "new log")) == (0, 1)
+
+
+async def test_what_is_worked_on_when_a_workspace_leaves_writes_nothing_more(store: Store, url: str) -> None:
+    await store.deliver("T1", "C1", "1.1", "message:1", "message", SECRET.encode())
+    await store.claim("w", 30)
+    worker = asyncio.current_task()
+    assert worker is not None
+    await store.deliver("T1", None, None, "event:1", "revoked", b"{}")
+
+    async def leave() -> None:
+        await store.claim("w", 30)
+        await store.erase_team("T1")
+        await store.finish(deliveries.HELD.get()[0])  # type: ignore[index]
+
+    await asyncio.create_task(leave(), context=contextvars.Context())
+    with pytest.raises(LostClaimError):
+        await store.append(T1, [paste(SECRET)], quoting())
+    deliveries.HELD.set(None)
+    assert set(await _rows_of(url, "T1")) <= {"deliveries", "audit", "counters"}
+    assert not await store.deliver("T1", None, None, "event:1", "revoked", b"{}"), "the same event again is known"
 
 
 async def test_an_organisation_that_left_takes_its_workspaces_along_but_not_one_with_an_installation_of_its_own(store: Store) -> None:
     for team, enterprise in (("T1", "E1"), ("T2", "E1"), ("T3", "E1"), ("T4", "E2"), ("T5", None)):
         await store.append(Origin(team, enterprise), [paste(SECRET)], quoting())
+    await store.watch("T6", "C1", True, "U1", enterprise="E1")
     await store.save_install("T3", b"sealed", "E1")
     assert await store.erase_enterprise("E1", "T5") == 3
-    erased = [team for team in ("T1", "T2", "T3", "T4", "T5") if (found := await store.load(team, "1")) and found.erased]
-    assert erased == ["T1", "T2", "T5"]
+    gone = [team for team in ("T1", "T2", "T3", "T4", "T5") if await store.load(team, "1") is None]
+    assert gone == ["T1", "T2", "T5"]
+    assert not await store.watched("T6", "C1")
+
+
+async def test_every_row_that_is_kept_for_a_delivery_names_its_organisation(store: Store, url: str) -> None:
+    await store.deliver("T1", "C1", "1.1", "message:1", "message", b"{}", "E1")
+    await store.claim("w", 30)
+    await store.remember_reply(None, "T1", "C1", "1.1", "9.1", "diagnosis")
+    await store.change_setting("T1", "slack.reminders", lambda _: {"D-0001": {}})
+    await store.watch("T1", "C1", True, "U1", enterprise="E1", private=True)
+    deliveries.HELD.set(None)
+    engine = create_async_engine(url)
+    async with engine.connect() as connection:
+        for name in ("replies", "settings", "watches"):
+            rows = (await connection.execute(select(metadata.tables[name]))).mappings().all()
+            assert [row["enterprise"] for row in rows] == ["E1"], name
+    await engine.dispose()
 
 
 async def test_what_a_delivery_carried_is_gone_when_it_is_done(sqlite_url: str) -> None:
