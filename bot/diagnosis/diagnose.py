@@ -10,6 +10,7 @@ from bot.diagnosis.derived import derived_facts, of_defaults
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.notes import notes_of
+from bot.diagnosis.one_process import one_process
 from bot.diagnosis.phase import PhaseFinding, also_possible, findings
 from bot.diagnosis.questions import questions
 from bot.diagnosis.remedies import avoid, remedies
@@ -44,6 +45,8 @@ def diagnose(
         scene = replace(scene, facts=[*scene.facts, *of_weights(scene)])
     evidence = scene.evidence
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
+    alone = one_process(scene, phase) if rank is None else None
+    rank = rank or (None if alone is None else alone[0])
     budgets = ledger(book, scene)
     own = next((b for b in budgets if rank is not None and b.rank == rank.number), None) or smallest(budgets)
     changes = remedies(book, scene, phase, own, refuted) if phase != "unknown" else []
@@ -70,6 +73,7 @@ def diagnose(
         also_failed=also_failed(scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule, next((r.says for r in book.rules if r.id == rule), "")),
         notes=cut_note(scene, phase)
+        + (() if alone is None else (alone[1],))
         + sizing_note(scene, phase, rule)
         + notes_of(evidence, budgets, rank, scene.facts, change, fractions, scene.error),
         container=container_of(scene),

@@ -44,6 +44,7 @@ _EXCEPTION_LIKE = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
+_QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
 _WORKER_FILES = (
     "gpu_worker.py",
     "gpu_model_runner.py",
@@ -121,6 +122,11 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
 def _in_words(fact: Fact) -> bool:
     """Does the error stand in a title or a sentence, not where a program raises it?"""
     return fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text)
+
+
+def raised_here(fact: Fact) -> bool:
+    """Does the line stand as a program raised it, or quoted as that, or give its figures, and not only tell of it?"""
+    return bool(fact.fields.get("tried") or _EXCEPTION_LIKE.match(fact.text) or _QUOTED.match(fact.text))
 
 
 def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
