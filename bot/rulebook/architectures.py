@@ -10,7 +10,7 @@ import rtoml
 from packaging.version import InvalidVersion, Version
 
 from bot.rulebook.load import RulebookError, rules_folder
-from bot.rulebook.planning import release
+from bot.rulebook.versions import release
 
 FILE = "architectures.toml"
 

@@ -11,7 +11,7 @@ import rtoml
 
 from bot.domain.overheads import Measured, OverheadFigures, Runner, Span
 from bot.rulebook.load import RulebookError, rules_folder
-from bot.rulebook.planning import holds, is_range
+from bot.rulebook.versions import holds, is_range
 
 FILE = "accounting/overheads.toml"
 _TRIED = ("0.6.6", "0.8.5", "0.10.2", "0.11.0", "0.14.1", "0.19.1", "0.20.2", "0.22.1", "0.26.0", "0.27.1", "0.28.0", "0.33.0")

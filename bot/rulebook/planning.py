@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 import rtoml
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.size import GIB
 from bot.rulebook.load import RulebookError
+from bot.rulebook.versions import holds, is_range, release
 
 FILE = "accounting/planner.toml"
 
@@ -99,10 +99,6 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_compute: list[LeastCompute]
 
 
-class UnknownVersion(ValueError):
-    """Not a version number; the message says what was given."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
     """The planner's rules for every version. Versions are compared as PEP 440 says; a pre-release counts as its release."""
@@ -169,21 +165,6 @@ def load_planning(folder: Path) -> Planning:
     return Planning(file, max(file.versions, key=Version))
 
 
-@lru_cache(maxsize=4096)
-def holds(spec: str, version: str) -> bool:
-    """Whether `version` lies in the range `spec`; a local or pre-release version counts as its release."""
-    return SpecifierSet(spec).contains(release(version), prereleases=True)
-
-
-@lru_cache(maxsize=256)
-def release(version: str) -> str:
-    """The plain release of a version: 0.33.0rc1+cu129 -> 0.33.0. Raises UnknownVersion."""
-    try:
-        return Version(version).base_version
-    except InvalidVersion as error:
-        raise UnknownVersion(f"{version!r} is not a vLLM version; write it as 0.33.0") from error
-
-
 def _problems(file: File) -> list[str]:
     ranged: list[Rule | Batch | KvKind | SparseFp8 | Block | LeastCompute]
     ranged = [*file.rule, *file.batch, *file.kv_dtype, *file.sparse_fp8, *file.block, *file.least_compute]
@@ -194,15 +175,6 @@ def _problems(file: File) -> list[str]:
     names = sorted({rule.term for rule in file.rule} | set(PlannerRules.__annotations__))
     found = [_problem(file.rule, term, version) for term in names for version in file.versions]
     return sorted({problem for problem in found if problem})
-
-
-def is_range(spec: str) -> bool:
-    """Is the text a range of versions?"""
-    try:
-        SpecifierSet(spec)
-    except InvalidSpecifier:
-        return False
-    return True
 
 
 def _problem(rules: Sequence[Rule], term: str, version: str) -> str | None:

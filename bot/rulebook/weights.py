@@ -1,6 +1,5 @@
 """The [weights] tables of rules/models/*.toml: how each family's tensors are made and placed, per engine version."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import msgspec
 import rtoml
 
 from bot.rulebook.load import RulebookError
+from bot.rulebook.versions import holds, is_range
 from bot.rulebook.weight_options import OPTIONS
 
 GENERAL = "any.toml"
@@ -20,7 +20,6 @@ CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
 """Keys of a change that say when it holds; the others are what it changes."""
 EXAMPLES = frozenset({"change", "example"})
 """Tables in a table."""
-_STEP = re.compile(r"\s*(>=|<=|==|<|>)\s*([\d.]+)\s*")
 
 
 class WeightExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,27 +36,6 @@ class UnknownWeights(ValueError):
     """No [weights] table knows this architecture; the message names it and says what to do."""
 
 
-def version_number(text: str) -> tuple[int, ...]:
-    """0.19.1 as (0, 19, 1); a suffix (rc1, +cu129) is left off."""
-    return tuple(int(piece) for piece in re.findall(r"\d+", re.split(r"[^\d.]", text.lstrip("v"), maxsplit=1)[0]))
-
-
-@lru_cache(maxsize=512)
-def in_range(version: str, wanted: str) -> bool:
-    """Is a version inside a range such as `>=0.20,<0.32`? ValueError when the range is not written so."""
-    number = version_number(version)
-    for step in wanted.split(","):
-        match = _STEP.fullmatch(step)
-        if match is None:
-            raise ValueError(f"not a version range: {wanted!r} (write it as >=0.20,<0.32)")
-        other = version_number(match[2])
-        length = max(len(number), len(other))
-        mine, theirs = number + (0,) * (length - len(number)), other + (0,) * (length - len(other))
-        if not {">=": mine >= theirs, "<=": mine <= theirs, "==": mine == theirs, "<": mine < theirs, ">": mine > theirs}[match[1]]:
-            return False
-    return True
-
-
 def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architecture: str = "") -> dict[str, Any]:
     """A [weights] table as it stands for one engine version, GPU and architecture.
 
@@ -66,7 +44,7 @@ def narrowed(weights: Mapping[str, Any], version: str, gpu: str = "", architectu
     """
     table = {key: value for key, value in weights.items() if key not in EXAMPLES}
     for change in weights.get("change", ()):
-        if "vllm" in change and not in_range(version, change["vllm"]):
+        if "vllm" in change and not holds(change["vllm"], version):
             continue
         if "architectures" in change and architecture not in change["architectures"]:
             continue
@@ -183,8 +161,9 @@ def check(weights: Mapping[str, Any]) -> Iterable[str]:
     for table in (weights, *weights.get("change", ())):
         known = set(OPTIONS) | (EXAMPLES if table is weights else CONDITIONS)
         yield from (f"[weights] has no {key!r}; known: {', '.join(sorted(known))}" for key in table if key not in known)
+        if not is_range(table.get("vllm", ">=0")):
+            yield f"[weights] not a version range: {table['vllm']!r} (write it as >=0.20,<0.32)"
         try:
-            in_range("0", table.get("vllm", ">=0"))
             msgspec.convert(table.get("example", []), list[WeightExample])
         except ValueError as error:
             yield f"[weights] {error}"

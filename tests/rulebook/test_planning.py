@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.rulebook.load import RulebookError, rules_folder
-from bot.rulebook.planning import FILE, Planning, UnknownVersion, load_planning
+from bot.rulebook.planning import FILE, Planning, load_planning
+from bot.rulebook.versions import UnknownVersion
 
 RULES = rules_folder()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.rulebook.load import RulebookError
-from bot.rulebook.weights import check, in_range, load_weights, narrowed
+from bot.rulebook.weights import check, load_weights, narrowed
 
 RULES = Path(__file__).parents[2] / "rules" / "models"
 
@@ -41,14 +41,6 @@ def test_a_value_of_another_kind_than_the_other_files_give_is_named(tmp_path: Pa
 
 def test_every_file_of_ours_reads() -> None:
     assert load_weights(RULES).by_architecture["LlamaForCausalLM"].family == "llama"
-
-
-@pytest.mark.parametrize(
-    ("version", "wanted", "holds"),
-    [("0.19.1", "<0.20", True), ("0.20.0", "<0.20", False), ("0.33.0rc1", ">=0.33", True), ("0.32.0", ">=0.20,<0.32", False)],
-)
-def test_a_version_is_in_a_range_or_not(version: str, wanted: str, holds: bool) -> None:
-    assert in_range(version, wanted) is holds
 
 
 def test_a_change_is_laid_over_where_it_holds() -> None:

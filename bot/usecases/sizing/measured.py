@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.domain.overheads import Estimate
 from bot.domain.size import MIB
-from bot.rulebook.planning import UnknownVersion, holds, release
+from bot.rulebook.versions import UnknownVersion, holds, release
 from bot.usecases.sizing.estimates import Measured, figures_of
 from bot.usecases.sizing.question import Asked
 from bot.usecases.wording import some_named

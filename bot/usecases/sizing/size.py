@@ -11,7 +11,7 @@ from bot.budget.plan import plan
 from bot.domain.budget import KvPlan, RankBudget
 from bot.domain.foreign import foreign_json
 from bot.reading.model.config import Missing, UnknownArchitecture
-from bot.rulebook.planning import UnknownVersion
+from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.sizing.at_once import at_once
 from bot.usecases.sizing.command import command, model_shown
