@@ -7,13 +7,14 @@ from time import process_time
 from typing import Any
 
 import regex
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from bot.domain.engines import ENGINES
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook, texts, written
 from bot.rulebook.fields import KINDS, parse
 from bot.rulebook.patterns import TIMEOUT, compiled
+from bot.rulebook.versions import holds, is_range
 
 TIME_LIMIT = 0.06
 """Seconds of the processor that a pattern may take over a line of 3,000 letters made to tire it, or more on a slow machine if four times
@@ -21,8 +22,6 @@ the line takes no more than eight times as long; a hundredth of that is usual.
 """
 _FILLERS = tuple((filler * 3000)[:3000] for filler in ("a", " ", "7", "1,", "1.0 GiB ", "(", "x=1, ", "a-", "/a.b"))
 _LAST_V0, _FIRST_V1, _FIRST_V2 = Version("0.10.2"), Version("0.6.4.post1"), Version("0.12.0")
-
-
 Wanted = Callable[[str, str], bool]
 """Is this rule, of this file and with this id, to be checked?"""
 
@@ -42,7 +41,7 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _fields, _anchors, _without_example, _versions, _references, _kinds, _words, _secrets, _accounting, _releases,
+        _fields, _anchors, _without_example, _versions, _engines, _references, _kinds, _words, _secrets, _accounting, _releases,
     )  # fmt: skip
     found = chain(_patterns(book, wanted), *(check(book) for check in checks))
     return [problem for problem in found if wanted(problem.file, problem.rule.partition("]] ")[2])]
@@ -170,14 +169,12 @@ def _versions(book: Rulebook) -> Iterator[Problem]:
     ranged += [("remedy", r.id, r.vllm) for r in book.remedies if r.vllm] + [("avoid", r.flag, r.vllm) for r in book.avoid if r.vllm]
     ranged += [("charge", r.term, r.vllm) for r in book.charges] + [("printed", f"{r.fact}.{r.field}", r.vllm) for r in book.printed]
     ranged += [("scope", r.fact, r.vllm) for r in book.scopes] + [("wording", r.fact or "names", r.vllm) for r in book.wordings]
-    ranged += [("argument", r.name, v) for r in book.arguments for v in r.default]
+    ranged += [("argument", r.name, v) for r in book.arguments for v in (r.vllm, *r.default) if v]
+    ranged += [("launch", r.command, r.vllm) for r in book.launches if r.vllm]
     for table, rule_id, text in ranged:
-        try:
-            allowed = SpecifierSet(text, prereleases=True)
-        except InvalidSpecifier:
+        if not is_range(text):
             yield _problem(book, table, rule_id, f"{text!r} is no range of versions; write it as '>=0.18,<0.20'")
-            continue
-        if not any(release in allowed for release in _known(book)):
+        elif not any(holds(text, str(version)) for version in _known(book)):
             yield _problem(book, table, rule_id, f"no known release is within {text!r}")
 
 
@@ -189,6 +186,21 @@ def _known(book: Rulebook) -> list[Version]:
         except InvalidVersion:
             continue
     return found
+
+
+def _engines(book: Rulebook) -> Iterator[Problem]:
+    """Every engine that a rule names is one; `foreign`: named by the paste and none of ours, `any`: whichever it is."""
+    ours = {"unknown", *ENGINES}
+    named: Iterable[tuple[str, str, Iterable[str], set[str]]] = chain(
+        (("fact", r.id, [r.engine] if r.engine else [], ours) for r in book.facts),
+        (("launch", r.command, r.engines, ours) for r in book.launches),
+        (("remedy", r.id, r.engines, {*ours, "foreign", "any"}) for r in book.remedies),
+        (("avoid", r.flag, r.engines, {*ours, "foreign"}) for r in book.avoid),
+    )
+    for table, rule_id, engines, known in named:
+        for engine in engines:
+            if engine not in known:
+                yield _problem(book, table, rule_id, f"there is no engine {engine!r}; known here: {', '.join(sorted(known))}")
 
 
 def _references(book: Rulebook) -> Iterator[Problem]:
@@ -280,7 +292,7 @@ def _exists(runner: str, version: Version) -> bool:
 
 
 def _holding(rows: Sequence[files.TermRow] | Sequence[files.PrintedRow], version: Version) -> int:
-    return sum(version in SpecifierSet(row.vllm, prereleases=True) for row in rows)
+    return sum(is_range(row.vllm) and holds(row.vllm, str(version)) for row in rows)
 
 
 def _releases(book: Rulebook) -> Iterator[Problem]:

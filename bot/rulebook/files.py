@@ -218,7 +218,6 @@ class ArgumentRule(Shape, frozen=True):
     kind: Literal["int", "float", "bytes", "str", "bool", "json"]
     flags: list[str] = []
     keys: list[str] = []
-    engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
     default: dict[str, Any] = {}
     vllm: str = ""
     carried: bool = False

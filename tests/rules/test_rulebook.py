@@ -96,6 +96,15 @@ says = ["Too small"]
 [[charge]]
 term = "weights"
 vllm = ">=0.9"
+[[charge]]
+term = "graphs"
+vllm = "lately"
+
+[[launch]]
+engines = ["any"]
+command = "serve"
+starts = ["serve"]
+vllm = ">=3"
 
 [[printed]]
 fact = "a.tiring"
@@ -148,6 +157,9 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "a.moment: no example",
         "(?i)tiny: does not match its example 'Qwen3-0.6B'",
         "weights: no row for v1 in 0.8.0",
+        "graphs: 'lately' is no range of versions",
+        "serve: there is no engine 'any'",
+        "serve: no known release is within '>=3'",
         "a.tiring.weights_bytes: that fact has no such field",
         "0.8.0: stands after 0.9.1",
         "0.9.1: 'core.py' is no source line",
