@@ -14,11 +14,13 @@ ONE_FAILURE = 600
 def earlier_by_the_clock(first: Fact, others: Sequence[Fact]) -> Fact:
     """The failure of another worker whose stamp is earlier by a second at least, or `first`, the earliest by line.
 
-    Only where both carry a date of the same form and no machine of its own: clocks of two machines say nothing of an order.
+    Only where both carry a date of the same form and no machine of its own: clocks of two machines say nothing of an order. An engine
+    core only repeats what a worker logged in the same second or before, also where each stands in a paste of its own.
     """
     if "allocation-failed" not in first.kinds or (mine := _moment(first)) is None:
         return first
-    earlier = [(lead, f) for f in others if (lead := _lead(mine, f, first)) and 1 <= lead <= ONE_FAILURE]
+    least = 0 if first.speaker.role == "engine-core" else 1
+    earlier = [(lead, f) for f in others if (lead := _lead(mine, f, first)) is not None and least <= lead <= ONE_FAILURE]
     return max(earlier, key=lambda one: one[0])[1] if earlier else first
 
 
@@ -28,7 +30,8 @@ def _lead(mine: tuple[bool, datetime], other: Fact, first: Fact) -> float | None
     signed = bool(first.speaker.key and other.speaker.key) and first.speaker.key != other.speaker.key
     if theirs is None or theirs[0] != mine[0] or not signed or "allocation-failed" not in other.kinds:
         return None
-    if other.source != first.source or other.speaker.ip != first.speaker.ip:
+    repeated = first.speaker.role == "engine-core" and other.speaker.role == "worker"
+    if (other.source != first.source and not repeated) or other.speaker.ip != first.speaker.ip:
         return None
     return (mine[1] - theirs[1]).total_seconds()
 

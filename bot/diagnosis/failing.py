@@ -45,6 +45,8 @@ _EXCEPTION_LIKE = re.compile(
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
 _QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
+_BARE = ("torch.oom-bare", "cuda.oom")
+"""What people write too."""
 _WORKER_FILES = (
     "gpu_worker.py",
     "gpu_model_runner.py",
@@ -86,8 +88,27 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
     standing = {id(f): _standing(f, quoted, figured) for f in candidates}
+    standing |= {id(f): 1 for f in candidates if standing[id(f)] == 0 and _told_in_full_below(f, candidates, evidence)}
     first = min(candidates, key=lambda f: (standing[id(f)], f.source, f.order))
     return earlier_by_the_clock(first, [f for f in candidates if standing[id(f)] == standing[id(first)]])
+
+
+def _told_in_full_below(fact: Fact, candidates: Sequence[Fact], evidence: Evidence) -> bool:
+    """Does a bare line stand alone above the log that shows the same failure with its figures or its worker?"""
+    if fact.id not in _BARE or fact.speaker.label or fact.at:
+        return False
+    place = (fact.source, fact.line)
+    logged = [(line.source, line.number) for line in evidence.speakers if line.signed or line.speaker.label]
+    logged += [(frame.source, frame.line) for frame in evidence.frames]
+    if any(source == fact.source and (source, line) <= place for source, line in logged):
+        return False
+    return any(
+        (f.source, f.line) > place
+        and "allocation-failed" in f.kinds
+        and ("without-figures" not in f.kinds or f.speaker.role == "worker")
+        and any(place < one <= (f.source, f.line) for one in logged)
+        for f in candidates
+    )
 
 
 def _goes_on(above: Fact, fact: Fact) -> bool:
@@ -121,7 +142,7 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
 
 def _in_words(fact: Fact) -> bool:
     """Does the error stand in a title or a sentence, not where a program raises it?"""
-    return fact.id in ("torch.oom-bare", "cuda.oom") and not _EXCEPTION_LIKE.match(fact.text)
+    return fact.id in _BARE and not _EXCEPTION_LIKE.match(fact.text)
 
 
 def raised_here(fact: Fact) -> bool:

@@ -44,3 +44,39 @@ def test_stamps_of_two_forms_are_not_compared() -> None:
         f"(Worker_TP1 pid=9) ERROR 03-07 08:00:01 [multiproc_executor.py:671] {oom('2.00 GiB', '512.00 MiB', gpu=1)}\n"
     )
     assert judge(BOOK, [Contribution("paste", text)])["first_error"]["line"] == 1
+
+
+def told_then_logged(first: str, *, apart: bool) -> tuple[int, int | None]:
+    """(line of the log that is said to have failed first, its rank) of a line that came before a worker's own log; 0 for that line."""
+    log = f"(Worker_TP1 pid=9) ERROR 03-07 08:00:09 [multiproc_executor.py:671] {oom('2.00 GiB', '512.00 MiB', gpu=1)}"
+    pastes = [first, log] if apart else [f"{first}\n{log}"]
+    document = judge(BOOK, [Contribution("paste", text) for text in pastes])
+    error = document["first_error"]
+    return error["line"] + (error["source"] - 1) - 1, (document["rank"] or {}).get("number")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "(Worker_TP0 pid=8) ERROR 03-07 08:00:09 [multiproc_executor.py:671] RuntimeError: CUDA error: out of memory",  # another worker's own
+        "(EngineCore_DP0 pid=7) ERROR 03-07 08:00:02 [core.py:708] RuntimeError: CUDA error: out of memory",  # before the worker's
+    ],
+)
+def test_a_line_that_is_signed_and_no_later_stays_the_first(first: str, apart: bool) -> None:
+    assert told_then_logged(first, apart=apart)[0] == 0
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "CUDA error: out of memory",
+        "RuntimeError: CUDA error: out of memory",
+        "torch.OutOfMemoryError: CUDA out of memory.",
+        "(EngineCore_DP0 pid=7) ERROR 03-07 08:00:09 [core.py:708] RuntimeError: CUDA error: out of memory",
+        "(EngineCore_DP0 pid=7) ERROR 03-07 08:00:11 [core.py:708] RuntimeError: CUDA error: out of memory",
+    ],
+)
+def test_a_bare_line_or_the_cores_copy_gives_way_to_the_workers_own_log(first: str, apart: bool) -> None:
+    assert told_then_logged(first, apart=apart) == (1, 1)
