@@ -11,16 +11,20 @@ Kind = Literal["count", "tokens", "fraction", "bytes", "text", "switch", "json",
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """`name` as the engine calls it; `short`: other names that people write, the first one shown in help."""
+    """`name` as the engine calls it; `short`: other names that people write, the first one shown in help.
+
+    `ours`: no argument of the engine, but what sizing is told of the card, the model or the release.
+    """
 
     name: str
     kind: Kind
     short: tuple[str, ...]
     help: str
+    ours: bool = False
 
 
 ARGUMENTS = (
-    Argument("gpu", "text", (), "card, by any name: H100, A100-80GB, p5.48xlarge; several with commas are held side by side"),
+    Argument("gpu", "text", (), "card, by any name: H100, A100-80GB, p5.48xlarge; several with commas are held side by side", ours=True),
     Argument("tensor_parallel_size", "count", ("tp",), "tensor parallel size"),
     Argument("pipeline_parallel_size", "count", ("pp",), "pipeline parallel size"),
     Argument("data_parallel_size", "count", ("dp",), "data parallel size (replicas)"),
@@ -34,7 +38,7 @@ ARGUMENTS = (
     Argument("block_size", "count", ("block",), "tokens of one cache block"),
     Argument("quantization", "text", ("quant",), "quantization of the weights"),
     Argument("dtype", "text", (), "type of weights and activations"),
-    Argument("engine_version", "text", ("version", "vllm"), "vLLM version; given twice, both are answered and compared"),
+    Argument("engine_version", "text", ("version", "vllm"), "vLLM version; given twice, both are answered and compared", ours=True),
     Argument("enforce_eager", "switch", ("eager",), "no CUDA graphs"),
     Argument("enable_prefix_caching", "switch", ("prefix_caching",), "keep prefixes of earlier requests"),
     Argument("enable_chunked_prefill", "switch", ("chunked_prefill",), "cut long prompts into batches"),
@@ -57,10 +61,10 @@ ARGUMENTS = (
     Argument("kv_offloading_size", "gib", ("kv_offloading",), "GiB of the host's memory for KV cache that leaves the card"),
     Argument("swap_space", "gib", ("swap",), "GiB of the host's memory for each rank's swapped blocks, until 0.2x"),
     Argument("num_gpu_blocks_override", "count", (), "blocks of the pool, whatever memory there is"),
-    Argument("gpu_memory_bytes", "bytes", ("memory",), "the card's memory as torch reports it"),
-    Argument("weights_bytes", "bytes", ("weights",), "weights on each rank"),
-    Argument("checkpoint_bytes", "bytes", ("checkpoint",), "all weights, divided evenly over the ranks"),
-    Argument("other_bytes", "bytes", ("other",), "all other consumption inside the budget, on each rank"),
+    Argument("gpu_memory_bytes", "bytes", ("memory",), "the card's memory as torch reports it", ours=True),
+    Argument("weights_bytes", "bytes", ("weights",), "weights on each rank", ours=True),
+    Argument("checkpoint_bytes", "bytes", ("checkpoint",), "all weights, divided evenly over the ranks", ours=True),
+    Argument("other_bytes", "bytes", ("other",), "all other consumption inside the budget, on each rank", ours=True),
     Argument("kv_cache_memory_bytes", "bytes", ("pool", "kv_cache_memory"), "the pool itself on each rank, whatever the fraction"),
 )  # fmt: skip
 

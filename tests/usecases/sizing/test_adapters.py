@@ -91,7 +91,7 @@ def test_nothing_is_added_where_nothing_is_asked() -> None:
 
 def test_the_command_repeats_what_was_asked() -> None:
     said = command(asked(LLAMA, enable_lora=True, max_lora_rank=64, cpu_offload_gb=4).asked)
-    assert said.endswith("--enable-lora --max-lora-rank 64 --cpu-offload-gb 4")
+    assert said.startswith("vllm serve MODEL --max-model-len 1024 --enable-lora --max-lora-rank 64 --cpu-offload-gb 4")
 
 
 @pytest.mark.parametrize("config", [LLAMA, MIXTURE], ids=["dense", "mixture"])

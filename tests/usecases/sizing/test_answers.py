@@ -45,6 +45,14 @@ def test_other_bytes_override_every_estimate() -> None:
     assert document["ranks"][0]["other_bytes"] == 10 * 10**9
 
 
+def test_the_command_repeats_every_argument_of_the_engine_and_none_of_ours() -> None:
+    given = {"max_model_len": 4096, "enforce_eager": True, "enable_prefix_caching": "off", "language_model_only": True}
+    document = ask("llama-3.1-8b", gpu="H100", engine_version="0.33.0", weights_bytes=10**10, **given)
+    assert document["command"] == (
+        "vllm serve meta-llama/Llama-3.1-8B-Instruct --max-model-len 4096 --enforce-eager --no-enable-prefix-caching --language-model-only"
+    )
+
+
 def test_a_given_pool_has_no_range() -> None:
     assert ask("llama-3.1-8b", gpu="H100", kv_cache_memory_bytes=20 * 10**9)["range"] is None
 
