@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.budget.placement import stage_layers
-from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Stretch, Table, TensorGrid, Unplaceable
+from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Table, TensorGrid, Unplaceable
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,8 @@ def _experts(module: Experts, tp: int, grid: TensorGrid, adapters: Adapters) -> 
 
 def _beside(tensors: ModelTensors, grid: TensorGrid, stage: int) -> Iterable[Module]:
     """Modules outside the layers on one stage; towers take no adapters unless asked to."""
-    return (module for stretch in tensors.stretches if not stretch.encoder and _stands(stretch, grid, stage) for module in stretch.modules)
-
-
-def _stands(stretch: Stretch, grid: TensorGrid, stage: int) -> bool:
-    last = grid.pp - 1
-    return stretch.where == "every" or stage == {"first": 0, "last": last, "last of several": last or -1}[stretch.where]
+    stretches = (one for one in tensors.stretches if not one.encoder and one.stands_on(stage, grid.pp))
+    return (module for stretch in stretches for module in stretch.modules)
 
 
 def _tables(tensors: ModelTensors, grid: TensorGrid, stage: int, adapters: Adapters) -> int:

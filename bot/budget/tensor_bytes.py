@@ -166,16 +166,11 @@ class Scale:
             self.known[key] = sum(self.module(m, "layers.0.", self.tp, rank) for m in modules)
         return self.known[key]
 
-    def stands(self, where: str, stage: int) -> bool:
-        """Is a stretch of modules on this pipeline stage?"""
-        last = self.grid.pp - 1
-        return where == "every" or stage == {"first": 0, "last": last, "last of several": last or -1}[where]
-
     def rank(self, stage: int, layers: range, rank: int) -> int:
         """All bytes of one rank: its layers, and what stands on its stage besides."""
         total = sum(self.layer(i, rank) for i in layers)
         for stretch in self.tensors.stretches:
-            if self.stands(stretch.where, stage):
+            if stretch.stands_on(stage, self.grid.pp):
                 one = self.tower_module if stretch.encoder else self.stretch_module
                 total += sum(one(module, rank) for module in stretch.modules)
         return total

@@ -135,6 +135,11 @@ class Stretch:
     modules: tuple[Module, ...]
     encoder: bool = False
 
+    def stands_on(self, stage: int, stages: int) -> bool:
+        """Is it on this one of so many pipeline stages?"""
+        last = stages - 1
+        return self.where == "every" or stage == {"first": 0, "last": last, "last of several": last or -1}[self.where]
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTensors:

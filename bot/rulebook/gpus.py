@@ -50,6 +50,12 @@ class GpuSpec:
     note: str
 
 
+def capability(compute: str) -> tuple[int, int] | None:
+    """A CUDA compute capability in figures, `8.6` as (8, 6); None for another maker's architecture, or where none is known."""
+    major, _, minor = compute.partition(".")
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A card named in a text: one spec, or several when the name is shared. `count` None where the text gives none."""

@@ -10,6 +10,7 @@ import msgspec
 import rtoml
 
 from bot.domain.overheads import Measured, OverheadFigures, Runner, Span
+from bot.rulebook.gpus import capability
 from bot.rulebook.load import RulebookError, rules_folder
 from bot.rulebook.versions import holds, is_range
 
@@ -103,11 +104,8 @@ class Where(NamedTuple):
 def _serves(row: _RunnerRow, version: str, compute: str, architecture: str, dense: bool) -> bool:
     if not holds(row.vllm, version) or (row.dense and not dense) or (row.architectures and architecture not in row.architectures):
         return False
-    return not row.below or (_is_number(compute) and float(compute) < float(row.below))
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
+    has = capability(compute)
+    return not row.below or (has is not None and has < (capability(row.below) or has))
 
 
 def _fits(row: _Row, where: Where) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.domain.shape import CACHES, Cache, ModelShape
 from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
-from bot.reading.model.numbers import Config, Missing, language_config
+from bot.reading.model.numbers import Config, language_config
 from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import Family, LayerRule, Models
 
@@ -144,6 +144,3 @@ def _value(config: Config, key: str, value: Any) -> Any:
     if key == "element" or not isinstance(value, str):
         return value
     return config.get(value) if key in OPTIONAL else config.count(value)
-
-
-__all__ = ["Missing", "UnknownArchitecture", "UnknownDraft", "differs_by_device", "read_own_draft", "read_shape", "resolve"]

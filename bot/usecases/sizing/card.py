@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bot.rulebook.gpus import capability
 from bot.usecases.sizing.settings import Engine
 from bot.usecases.sizing.values import Refused, quantization_method
 
@@ -39,8 +40,8 @@ def refuse_old_card(question: Mapping[str, Any], engine: Engine) -> None:
     Source: vllm/config/vllm.py _get_quantization_config.
     """
     method = quantization_method(question)
-    least, has = engine.planning.least_compute(_by_algorithm(method, question), engine.version), _capability(engine.compute)
-    if least is not None and has is not None and has < (_capability(least) or has):
+    least, has = engine.planning.least_compute(_by_algorithm(method, question), engine.version), capability(engine.compute)
+    if least is not None and has is not None and has < (capability(least) or has):
         said = f"the quantization method {method} needs a compute capability of {least}"
         raise Refused(f"{said}, and {engine.device} has {engine.compute}", by="engine")
 
@@ -59,10 +60,5 @@ def _by_algorithm(method: str, question: Mapping[str, Any]) -> str:
     return method
 
 
-def _capability(compute: str) -> tuple[int, ...] | None:
-    numbers = compute.split(".")
-    return tuple(map(int, numbers)) if len(numbers) == 2 and all(part.isdigit() for part in numbers) else None
-
-
 def _before_ampere(compute: str) -> bool:
-    return (_capability(compute) or AMPERE) < AMPERE
+    return (capability(compute) or AMPERE) < AMPERE

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.rulebook.gpus import Gpus
+from bot.rulebook.gpus import Gpus, capability
 from bot.rulebook.model_names import NamedModel, load_model_names
 from bot.usecases.sizing.values import quantization_method
 
@@ -43,5 +43,5 @@ def checkpoints(question: Mapping[str, Any], gpus: Gpus) -> Iterator[Checkpoint]
 
 def _old(gpus: Gpus, question: Mapping[str, Any]) -> bool:
     card = gpus.decide(str(question.get("gpu") or ""), None)
-    numbers = (card.compute if card and card.vendor == "nvidia" else "").split(".")
-    return len(numbers) == 2 and all(part.isdigit() for part in numbers) and tuple(map(int, numbers)) < LEAST_COMPUTE
+    has = capability(card.compute) if card else None
+    return has is not None and has < LEAST_COMPUTE

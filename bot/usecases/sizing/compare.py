@@ -6,7 +6,8 @@ from typing import Any
 from bot.domain.shape import GatedDelta, Heads
 from bot.domain.size import gib
 from bot.usecases.sizing.estimates import figures_of
-from bot.usecases.sizing.question import Asked, Refused
+from bot.usecases.sizing.question import Asked
+from bot.usecases.sizing.values import Refused
 
 Document = Mapping[str, Any]
 One = Callable[[Mapping[str, Any]], tuple[Asked, Document]]

@@ -18,9 +18,7 @@ from bot.usecases.sizing.arguments import ARGUMENTS
 from bot.usecases.sizing.card import refuse_old_card, settle_dtype
 from bot.usecases.sizing.draft import Draft, read_draft
 from bot.usecases.sizing.settings import AUTO_LENGTH, Engine, batch, cache_settings, kv_asked, model_length
-from bot.usecases.sizing.values import Refused, flag, integer, per_rank, positive, share, shown, table, text
-
-__all__ = ["Asked", "Refused", "SizingRules", "flag", "integer", "load_sizing", "per_rank", "read_question"]
+from bot.usecases.sizing.values import Refused, flag, integer, positive, share, shown, table, text
 
 SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "decode_context_parallel_size")
 MOST_RANKS = 4096

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any, Literal
 
+from bot.budget.activations import CHUNKED_FROM
 from bot.budget.plan import block_for_states
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.budget import CacheSettings, Grid
@@ -17,8 +18,6 @@ AUTO_LENGTH = (-1, "-1", "auto")
 """Values of max_model_len that ask for the longest context that fits."""
 UNSTATED_LENGTH = 2048
 """Tokens of context that the engine takes when neither the command nor config.json says any."""
-LONG_PROMPT = 32_768
-"""Tokens of context beyond which engines that read whole prompts go over to chunks."""
 ELEMENTS = {"float32": 4, "float": 4, "float16": 2, "bfloat16": 2, "half": 2}
 NAMES = {
     "dtype": ("auto", *ELEMENTS),
@@ -64,7 +63,7 @@ def batch(question: Mapping[str, Any], engine: Engine, length: int) -> tuple[int
     given, requests = counted(question, "max_num_seqs"), counted(question, "max_num_seqs") or usual.seqs
     tokens = counted(question, "max_num_batched_tokens")
     if tokens is None:
-        chunks = flag(question, "enable_chunked_prefill", not usual.whole or (usual.chunk > 0 and length > LONG_PROMPT))
+        chunks = flag(question, "enable_chunked_prefill", not usual.whole or (usual.chunk > 0 and length > CHUNKED_FROM))
         tokens = (usual.chunk or usual.tokens) if chunks else max(usual.tokens, length)
         tokens = min(tokens, requests * length)
     return tokens, requests if given else min(requests, tokens)

@@ -10,7 +10,8 @@ from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import KvPlan, RankBudget
 from bot.domain.foreign import foreign_json
-from bot.reading.model.config import Missing, UnknownArchitecture
+from bot.reading.model.config import UnknownArchitecture
+from bot.reading.model.numbers import Missing
 from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.sizing.at_once import at_once
@@ -18,12 +19,13 @@ from bot.usecases.sizing.command import command, model_shown
 from bot.usecases.sizing.compare import compare, several
 from bot.usecases.sizing.draft import told_of_draft
 from bot.usecases.sizing.estimates import Measured
-from bot.usecases.sizing.question import Asked, Refused, SizingRules, per_rank, read_question
+from bot.usecases.sizing.question import Asked, SizingRules, read_question
 from bot.usecases.sizing.refusals import refuse
 from bot.usecases.sizing.risks import risks
 from bot.usecases.sizing.search import room, ways
 from bot.usecases.sizing.terms import SAYS, Term, other_terms, with_loading
 from bot.usecases.sizing.units import is_decimal
+from bot.usecases.sizing.values import Refused, per_rank
 from bot.usecases.sizing.verdict import Answer, headline, pool_range, verdict
 from bot.usecases.sizing.weights import weights_of
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from bot.usecases.sizing.question import Refused, SizingRules, load_sizing, read_question
+from bot.usecases.sizing.question import SizingRules, load_sizing, read_question
 from bot.usecases.sizing.size import size
+from bot.usecases.sizing.values import Refused
 
 
 @pytest.fixture(scope="module")

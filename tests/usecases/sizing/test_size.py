@@ -8,8 +8,9 @@ import pytest
 
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
-from bot.usecases.sizing.question import Refused, SizingRules, load_sizing
+from bot.usecases.sizing.question import SizingRules, load_sizing
 from bot.usecases.sizing.size import answer, size, size_batch
+from bot.usecases.sizing.values import Refused
 
 GB, GIB = 10**9, 2**30
 EIGHTY_LAYERS = {
