@@ -10,12 +10,12 @@ from bot.reading.model.forward_shape import forward_shape
 from bot.rulebook.overheads import load_overheads
 from bot.usecases.sizing.question import Asked
 from bot.usecases.sizing.settings import ELEMENTS
-from bot.usecases.sizing.values import quantization_method
+from bot.usecases.sizing.values import flag, quantization_method
 
 Measured = Callable[[Asked], Sequence[Estimate]]
 """Terms measured on stored starts of the same model, card and version: `basis` begins `measured D-0187`; low and high as they were seen."""
-
 _FIRST_ENGINE_SEQUENCES = 256
+"""Requests at once that the V0 engine takes by default, also in releases whose usual engine takes more."""
 
 
 def estimates(asked: Asked, weights: int, measured: Measured | None = None) -> tuple[Estimate, ...]:
@@ -79,13 +79,9 @@ def _run(asked: Asked, figures: OverheadFigures) -> Run:
         pp=asked.grid.pp,
         tokens_given=given.get("max_num_batched_tokens") is not None,
         sequences_given=given.get("max_num_seqs") is not None,
-        eager=_says(given, "enforce_eager"),
-        encodes=not _says(given, "language_model_only") and not _says(given, "skip_mm_profiling") and not _no_items(given),
+        eager=flag(given, "enforce_eager", False),
+        encodes=not any(flag(given, name, False) for name in ("language_model_only", "skip_mm_profiling")) and not _no_items(given),
     )
-
-
-def _says(given: Mapping[str, Any], name: str) -> bool:
-    return str(given.get(name, False)).lower() in {"true", "1", "yes"}
 
 
 def _no_items(given: Mapping[str, Any]) -> bool:

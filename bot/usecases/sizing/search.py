@@ -37,14 +37,16 @@ class Change:
     shown: Mapping[str, Any] | None = None
 
 
-def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> list[dict[str, Any]]:
+def ways(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus, utilization: float) -> list[dict[str, Any]]:
     """Changes that make a model fit for certain, cheapest first; none when it fits or when an input that decides is missing.
+
+    `utilization`: the fraction in force, given or the version's own.
 
     Where no setting and no other checkpoint alone is enough, checkpoints on more cards come before more cards alone.
     """
     if document.get("headline") not in ("It does not fit", "It may fit"):
         return []
-    found = _fitting(ask, _changes(ask, question, document, gpus))
+    found = _fitting(ask, _changes(ask, question, document, gpus, utilization))
     hardware = _fitting(ask, _cards(ask, question, gpus))
     between = [] if found else _fitting(ask, _checkpoints_and_more(ask, question, gpus))
     hardware = hardware or ([] if found else _fitting(ask, _pairs(ask, question)))
@@ -111,9 +113,9 @@ def _smaller_sizes(question: Mapping[str, Any]) -> Sequence[int]:
     return [tp for tp in TENSOR_SIZES if tp < int(question.get("tensor_parallel_size") or 1)]
 
 
-def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> Iterator[Change]:
+def _changes(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus, utilization: float) -> Iterator[Change]:
     yield from _shorter(ask, document)
-    yield from _budget(ask, question)
+    yield from _budget(ask, question, utilization)
     yield from _narrower_cache(question)
     yield from _leaner(ask, question)
     for price, one in enumerate(checkpoints(question, gpus)):
@@ -136,9 +138,8 @@ def _shorter(ask: Ask, document: Document) -> Iterator[Change]:
         yield Change({"max_model_len": length}, f"requests longer than {length:,} tokens are refused", 0)
 
 
-def _budget(ask: Ask, question: Mapping[str, Any]) -> Iterator[Change]:
-    """The smallest higher utilization; it sizes nothing when the pool is given."""
-    used = float(question.get("gpu_memory_utilization") or 0.92)
+def _budget(ask: Ask, question: Mapping[str, Any], used: float) -> Iterator[Change]:
+    """The smallest utilization above the one that is used; it sizes nothing when the pool is given."""
     if question.get("kv_cache_memory_bytes") is not None or used >= MOST_UTILIZATION:
         return
     steps = [round(used + 0.01 * n, 2) for n in range(1, 100) if used + 0.01 * n <= MOST_UTILIZATION + 1e-9]

@@ -40,9 +40,9 @@ def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | N
         choices = several(question)
         if choices:
             return Reply("sizing", compare(lambda one: _told(rules, one, measured), question, choices))
-        _, told = _told(rules, question, measured)
+        asked, told = _told(rules, question, measured)
         ask = partial(_again, rules, question, measured)
-        found = ways(ask, question, told, rules.gpus)
+        found = ways(ask, question, told, rules.gpus, asked.utilization)
         more = {"ways": found, "room": room(ask, question, told), "at_once": at_once(ask, question, told, rules.gpus)}
         return Reply("sizing", {**told, **_to_run(told, found), **more})
     except Refused as refused:

@@ -1,8 +1,8 @@
 """A model's config.json and a grid -> the bytes of its weights on every rank."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from bot.budget.adapters import Adapters, adapter_bytes
@@ -15,14 +15,15 @@ from bot.reading.model.named_tensors import named_tensors
 from bot.reading.model.quantization_config import UnknownQuantization, read_quantization
 from bot.reading.model.tensor_fields import MissingField, text_part
 from bot.reading.model.tensors import read_tensors
-from bot.rulebook.weights import UnknownWeights, WeightRules, load_weights
+from bot.rulebook.weights import UnknownWeights, WeightRules
 
 MOST_RANKS = 65_536
+"""More than any replica has; a larger number is a slip, and a figure for each would fill the memory."""
 
 
 def weigh(
     config: Mapping[str, Any],
-    rules: WeightRules | Path,
+    rules: WeightRules,
     grid: TensorGrid,
     *,
     engine_version: str,
@@ -35,7 +36,7 @@ def weigh(
 ) -> Weights:
     """Bytes of every rank of one replica, in order pp × TP + tp, by what the engine's model classes create.
 
-    `rules`: the loaded tables, or the folder rules/models. `gpu` as the engine or a log names it: it decides which kernels pad.
+    `gpu` as the engine or a log names it: it decides which kernels pad.
     `tensors`: the checkpoint's headers where they are at hand; they win, and answer alone for an architecture that no file knows.
     `text_only`: towers are not made, as with --language-model-only (vLLM models/interfaces.py _mark_tower_model).
     Every error is a ValueError whose message can be shown: UnknownWeights (no file knows the architecture), MissingField (the config
@@ -43,14 +44,18 @@ def weigh(
     """
     if grid.tp * grid.pp > MOST_RANKS or min(grid.tp, grid.pp, grid.dp) < 1:
         raise Unplaceable(f"{grid.tp} × {grid.pp} ranks: a replica has between 1 and {MOST_RANKS:,}")
-    tables = load_weights(rules) if isinstance(rules, Path) else rules
-    try:
-        return _weighed(config, tables, grid, engine_version, gpu, dtype, quantization, hf_quant_config, tensors, text_only)
-    except (UnknownWeights, MissingField, UnknownQuantization, Unplaceable):
-        raise
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        # a person's config.json may hold anything anywhere
-        raise MissingField(f"config.json has a field of the wrong kind ({type(error).__name__}: {error}); give --weights-bytes") from error
+    with _read("config.json", "; give --weights-bytes"):
+        try:
+            table = rules.table(config, text_part(config), engine_version, gpu)
+        except UnknownWeights:
+            if not tensors or quantization:
+                raise
+            return weights_per_rank(named_tensors(config, tensors), Quantization("as stored"), grid)
+        if "draft" in table:
+            raise MissingField("this model only drafts for another: name that one, and this in --speculative-config")
+        model = read_tensors(config, {**table, "towers": ()} if text_only else table, dtype)
+        stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
+        return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)
 
 
 def weigh_draft(
@@ -76,16 +81,12 @@ def weigh_draft(
     if not own and "draft" not in table:
         return weigh(config, rules, stage, engine_version=engine_version, gpu=gpu, dtype=dtype, quantization=quantization)
     apart = grid.pp > 1
-    try:
+    with _read("config.json of the draft"):
         if own:
             model = own_tensors(config, table, own, layers, dtype, own_embedding=apart)
         else:
             model = draft_tensors(config, table, dtype, own_embedding=apart)
         return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), stage)
-    except (MissingField, UnknownQuantization, Unplaceable):
-        raise
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise MissingField(f"config.json of the draft has a field of the wrong kind ({type(error).__name__}: {error})") from error
 
 
 def weigh_adapters(
@@ -97,26 +98,12 @@ def weigh_adapters(
     return adapter_bytes(read_tensors(config, table), grid, Adapters(slots, rank, fully=fully, tables=tables, experts=experts))
 
 
-def _weighed(
-    config: Mapping[str, Any],
-    tables: WeightRules,
-    grid: TensorGrid,
-    engine_version: str,
-    gpu: str,
-    dtype: str,
-    quantization: str | None,
-    hf_quant_config: Mapping[str, Any] | None,
-    tensors: Mapping[str, StoredTensor] | None,
-    text_only: bool,
-) -> Weights:
+@contextmanager
+def _read(what: str, then: str = "") -> Iterator[None]:
+    """A person's config.json may hold anything anywhere: what breaks on it is told as a MissingField, and what to do `then`."""
     try:
-        table = tables.table(config, text_part(config), engine_version, gpu)
-    except UnknownWeights:
-        if not tensors or quantization:
-            raise
-        return weights_per_rank(named_tensors(config, tensors), Quantization("as stored"), grid)
-    if "draft" in table:
-        raise MissingField("this model only drafts for another: name that one, and this in --speculative-config")
-    model = read_tensors(config, {**table, "towers": ()} if text_only else table, dtype)
-    stored = stored_modules(tensors, model.dtype_bytes) if tensors else None
-    return weights_per_rank(model, read_quantization(config, table, hf_quant_config, quantization), grid, stored)
+        yield
+    except (UnknownWeights, MissingField, UnknownQuantization, Unplaceable):
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise MissingField(f"{what} has a field of the wrong kind ({type(error).__name__}: {error}){then}") from error

@@ -7,10 +7,10 @@ import pytest
 
 from bot.domain.tensors import StoredTensor, TensorGrid
 from bot.reading.model.tensor_fields import MissingField
-from bot.rulebook.weights import UnknownWeights
+from bot.rulebook.weights import UnknownWeights, load_weights
 from bot.usecases.sizing.weigh import weigh
 
-RULES = Path(__file__).parents[3] / "rules" / "models"
+RULES = load_weights(Path(__file__).parents[3] / "rules" / "models")
 FANCY: dict[str, Any] = {"architectures": ["FancyForCausalLM"], "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2}
 
 

@@ -150,6 +150,13 @@ def test_every_way_that_is_offered_does_fit() -> None:
         assert ask("qwen3-32b", **(asked | way["change"]))["fits"] is True, way
 
 
+@pytest.mark.parametrize(("version", "total", "enough"), [("0.19.1", 1000, 0.91), ("0.20.2", 978, 0.93)])
+def test_a_higher_utilization_is_looked_for_above_the_version_s_own(version: str, total: int, enough: float) -> None:
+    given = {"gpu_memory_bytes": total * GIB // 10, "weights_bytes": 88 * GIB, "other_bytes": 3 * GIB // 2, "max_model_len": 8192}
+    ways = ask("llama-3.1-8b", engine_version=version, **given)["ways"]
+    assert {"gpu_memory_utilization": enough} in [way["change"] for way in ways]
+
+
 def test_a_quantized_checkpoint_is_offered_before_larger_or_more_cards() -> None:
     ways = ask("llama-3.3-70b", gpu="RTX 4090", max_model_len=8192)["ways"]
     assert [way["change"] for way in ways] == [

@@ -11,10 +11,10 @@ from bot.budget.weights import Weights
 from bot.domain.tensors import TensorGrid, Unplaceable
 from bot.reading.model.quantization_config import UnknownQuantization
 from bot.reading.model.tensor_fields import MissingField
-from bot.rulebook.weights import UnknownWeights
+from bot.rulebook.weights import UnknownWeights, load_weights
 from bot.usecases.sizing.weigh import weigh
 
-RULES = Path(__file__).parents[3] / "rules" / "models"
+RULES = load_weights(Path(__file__).parents[3] / "rules" / "models")
 LLAMA_8B: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": False,
