@@ -4,31 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
-from bot.usecases.budget_rows import at_the_error, not_reported, of_what_failed
+from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step
 from bot.usecases.wording import KNOWN_BY, in_few_words, in_words, left_alone, then_each, what_worked
-
-_ROWS = (
-    ("total_bytes", "device memory"),
-    ("free_at_start_bytes", "free at start"),
-    ("utilization", "utilization"),
-    ("requested_bytes", "budget"),
-    ("weights_bytes", "weights"),
-    ("consumed_bytes", "weights and non-torch"),
-    ("non_torch_bytes", "outside PyTorch"),
-    ("activation_peak_bytes", "activation peak"),
-    ("graph_estimate_bytes", "graphs, estimated"),
-    ("other_reserved_bytes", "reserved otherwise"),
-    ("kv_cache_bytes", "KV pool"),
-    ("needed_bytes", "one full request needs"),
-    ("kv_tokens", "tokens in the pool"),
-    ("num_gpu_blocks", "blocks"),
-    ("state_blocks", "state blocks"),
-    ("max_concurrency", "full requests"),
-    ("estimated_max_model_len", "longest that fits"),
-    ("graph_bytes", "graphs, captured"),
-    ("outside_budget_bytes", "outside the budget"),
-)
 
 
 def diagnosis_text(document: Mapping[str, Any]) -> str:
@@ -91,14 +69,14 @@ def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
         yield table([(label, figure("_bytes", size)) for label, size in told], right=(1,))
     budgets = of_what_failed(document)
     for budget in budgets[:2]:
-        shown = [(k, label) for k, label in _ROWS if budget[k] is not None]
+        shown = [(name, of.label) for name, of in FIGURES.items() if budget[name] is not None]
         rank = f"rank {budget['rank']}" if budget["rank"] is not None else "the engine"
         names = [name for name in (budget["label"], budget.get("engine_label")) if name and name not in ("log", "engine", rank)]
         whose = f" ({' of '.join(names)})" if names else ""
         yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)
         lines = budget["lines"]
         yield table([(label, figure(k, budget[k]), f"line {lines[k]}" if k in lines else "") for k, label in shown], right=(1,))
-        if missing := not_reported(document, budget, dict(_ROWS)):
+        if missing := not_reported(document, budget):
             yield wrapped(f"not reported: {', '.join(missing)}")
     more = len(budgets) - 2
     if more > 0:

@@ -6,7 +6,7 @@ from bot.domain.diagnosis import Diagnosis, FirstError, Remedy, ReportedBudget
 from bot.domain.rank import Rank
 
 SCHEMA = "oombot.diagnosis/1"
-FIGURES = (
+ERROR_FIGURES = (
     "tried_bytes",
     "free_bytes",
     "total_bytes",
@@ -16,7 +16,7 @@ FIGURES = (
     "reserved_unallocated_bytes",
     "private_pool_bytes",
 )
-BUDGET = (
+BUDGET_FIGURES = (
     "total_bytes",
     "free_at_start_bytes",
     "utilization",
@@ -95,7 +95,9 @@ def _rank(rank: Rank | None) -> dict[str, Any] | None:
 def _first_error(error: FirstError | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    return {"source": error.source, "line": error.line, "text": error.text, "kind": error.kind} | {n: error.figures.get(n) for n in FIGURES}
+    return {"source": error.source, "line": error.line, "text": error.text, "kind": error.kind} | {
+        n: error.figures.get(n) for n in ERROR_FIGURES
+    }
 
 
 def _budget(budget: ReportedBudget) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def _budget(budget: ReportedBudget) -> dict[str, Any]:
         "rank": budget.rank,
         "label": budget.label,
         "engine_label": budget.engine_label,
-        **{n: budget.figures.get(n) for n in BUDGET},
+        **{n: budget.figures.get(n) for n in BUDGET_FIGURES},
         "closes": budget.closes,
         "residual_bytes": budget.residual_bytes,
         "reported_by_rank": budget.reported_by_rank,

@@ -1,8 +1,40 @@
-"""Which figures of memory a door shows: those of the engine that failed, and what the failed request said of its card."""
+"""Which figures of memory a door shows, and what they are called: the engine's that failed, and the failed request's of its card."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+
+class Figure(NamedTuple):
+    """What a figure is called inside a sentence, and what it counts."""
+
+    label: str
+    unit: Literal["bytes", "count", "fraction", "ratio"] = "bytes"
+
+
+FIGURES: Mapping[str, Figure] = {
+    "total_bytes": Figure("device memory"),
+    "free_at_start_bytes": Figure("free at start"),
+    "utilization": Figure("utilization", "fraction"),
+    "requested_bytes": Figure("budget"),
+    "weights_bytes": Figure("weights"),
+    "consumed_bytes": Figure("weights and outside PyTorch"),
+    "activation_peak_bytes": Figure("activation peak"),
+    "non_torch_bytes": Figure("outside PyTorch"),
+    "other_reserved_bytes": Figure("reserved otherwise"),
+    "graph_estimate_bytes": Figure("graphs, estimated"),
+    "graph_bytes": Figure("graphs, captured"),
+    "kv_cache_bytes": Figure("KV pool"),
+    "needed_bytes": Figure("one full request needs"),
+    "kv_tokens": Figure("tokens in the pool", "count"),
+    "num_gpu_blocks": Figure("blocks of the pool", "count"),
+    "state_blocks": Figure("state blocks", "count"),
+    "max_concurrency": Figure("full requests at once", "ratio"),
+    "estimated_max_model_len": Figure("longest context, estimated", "count"),
+    "free_before_profile_bytes": Figure("free before profiling"),
+    "free_after_profile_bytes": Figure("free after profiling"),
+    "outside_budget_bytes": Figure("outside the budget"),
+}
+"""The contract's figures of one rank's budget, in the order in which they are shown."""
 AT_THE_ERROR = (
     ("total_bytes", "the card has"),
     ("process_bytes", "in use by this process"),
@@ -42,9 +74,9 @@ def measured(budget: Mapping[str, Any]) -> bool:
     return any(budget.get(name) is not None for name in _MEASURED)
 
 
-def not_reported(document: Mapping[str, Any], budget: Mapping[str, Any], labels: Mapping[str, str]) -> Sequence[str]:
+def not_reported(document: Mapping[str, Any], budget: Mapping[str, Any]) -> Sequence[str]:
     """Labels of the terms that vLLM usually reports and that are not there; the other engines have no such terms."""
     if document["engine"] not in ("vllm", "unknown"):
         return []
     both = budget.get("consumed_bytes") is not None  # weights and what is outside PyTorch, as one figure
-    return [labels[name] for name in EXPECTED if budget.get(name) is None and not (both and name == "weights_bytes")]
+    return [FIGURES[name].label for name in EXPECTED if budget.get(name) is None and not (both and name == "weights_bytes")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.domain.size import gib
 from bot.rulebook.files import Topic
+from bot.usecases.budget_rows import FIGURES
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
@@ -22,22 +23,6 @@ _SAY_NOTHING = frozenset(
         "model memory vllm work works need help"
     )
 )
-_NAMES = {
-    "total_bytes": "device memory",
-    "requested_bytes": "budget",
-    "utilization": "utilization",
-    "weights_bytes": "weights",
-    "activation_peak_bytes": "activation peak",
-    "non_torch_bytes": "outside PyTorch",
-    "kv_cache_bytes": "KV pool",
-    "needed_bytes": "one full request needs",
-    "graph_bytes": "graphs",
-    "graph_estimate_bytes": "graphs, estimated",
-    "estimated_max_model_len": "longest context, estimated",
-    "outside_budget_bytes": "outside the budget",
-    "max_concurrency": "full requests",
-    "kv_tokens": "tokens in the pool",
-}
 
 
 class NoTopicError(Unusable):
@@ -110,11 +95,11 @@ def figures_of(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]
     failing = (document.get("rank") or {}).get("number")
     ordered = sorted(budgets, key=lambda budget: failing is None or budget["rank"] != failing)
     found = []
-    for name in topic.numbers or list(_NAMES):
+    for name in topic.numbers or FIGURES:
         budget = next((one for one in ordered if one.get(name) is not None), None)
         if budget is not None:
             value, line = budget[name], f"line {budget['lines'].get(name, '?')}"
             where = line if budget is ordered[0] or not budget["label"] else f"{budget['label']}, {line}"
             shown = gib(value) if name.endswith("_bytes") else f"{value:,}"
-            found.append({"label": f"{_NAMES.get(name, name)} ({where})", "value": shown})
+            found.append({"label": f"{FIGURES[name].label if name in FIGURES else name} ({where})", "value": shown})
     return found

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from bot.domain.incident import RESULTS
 from bot.usecases.recall import MOST_ROWS
 from bot.web.history import FILTERS
 from bot.web.openapi_shapes import PHASE, SCHEMAS, TEXT, WHOLE, named
-from bot.web.phrases import OUTCOME_SAID
 from bot.web.sizing import COUNTS, OVERRIDES
 
 
@@ -32,7 +32,7 @@ SEARCH = 'The search syntax of “oombot history”: gpu:h100 phase:graph_captur
 SEARCHES = [
     _query("q", SEARCH),
     _query("phase", "Only this phase.", PHASE),
-    _query("outcome", "Only this outcome; open: none yet.", {"type": "string", "enum": ["open", *OUTCOME_SAID]}),
+    _query("outcome", "Only this outcome; open: none yet.", {"type": "string", "enum": ["open", *RESULTS]}),
     *(_query(name, f"The field {name}: of the search syntax.") for name in FILTERS if name not in ("phase", "outcome")),
     _query("limit", "At most so many rows, newest first.", {"type": "integer", "minimum": 1, "maximum": MOST_ROWS, "default": MOST_ROWS}),
     _query("before", "The id of the last row of the page before: gives the rows that follow it."),

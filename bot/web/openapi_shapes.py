@@ -1,9 +1,11 @@
 """The shapes of the documents that the API gives, as JSON Schema; a test holds them against real ones."""
 
-from typing import Any
+from typing import Any, get_args
 
+from bot.domain.diagnosis import Phase, Verdict
 from bot.domain.incident import RESULTS
-from bot.web.phrases import FIGURES, OUTCOME_SAID, PHASES
+from bot.usecases.as_json import ERROR_FIGURES
+from bot.usecases.budget_rows import FIGURES
 
 TEXT: dict[str, Any] = {"type": "string"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
@@ -11,9 +13,9 @@ WHOLE: dict[str, Any] = {"type": "integer"}
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 WHOLE_OR_NULL: dict[str, Any] = {"type": ["integer", "null"]}
 TALLY: dict[str, Any] = {"type": "object", "additionalProperties": WHOLE}
-PHASE: dict[str, Any] = {"type": "string", "enum": list(PHASES)}
-VERDICT: dict[str, Any] = {"type": "string", "enum": ["certain", "likely", "open"]}
-OUTCOME: dict[str, Any] = {"type": ["string", "null"], "enum": [*OUTCOME_SAID, None]}
+PHASE: dict[str, Any] = {"type": "string", "enum": list(get_args(Phase))}
+VERDICT: dict[str, Any] = {"type": "string", "enum": list(get_args(Verdict))}
+OUTCOME: dict[str, Any] = {"type": ["string", "null"], "enum": [*RESULTS, None]}
 
 
 def fields(**properties: Any) -> dict[str, Any]:
@@ -92,8 +94,7 @@ RECOMMENDATION = fields(
 RANK = fields(
     basis=TEXT, label=TEXT_OR_NULL, node={}, **dict.fromkeys(("number", "dp", "pp", "tp", "ep", "gpu_index", "pid"), WHOLE_OR_NULL)
 )
-ERROR_BYTES = ("tried", "free", "total", "process", "allocated", "allowed", "reserved_unallocated", "private_pool")
-FIRST_ERROR = fields(source=WHOLE, line=WHOLE, text=TEXT, kind=TEXT, **{f"{name}_bytes": WHOLE_OR_NULL for name in ERROR_BYTES})
+FIRST_ERROR = fields(source=WHOLE, line=WHOLE, text=TEXT, kind=TEXT, **dict.fromkeys(ERROR_FIGURES, WHOLE_OR_NULL))
 BUDGET = fields(
     rank=WHOLE_OR_NULL,
     label=TEXT,
@@ -101,7 +102,7 @@ BUDGET = fields(
     reported_by_rank=WHOLE_OR_NULL,
     closes={"type": ["boolean", "null"]},
     lines=TALLY,
-    **{name: NUMBER_OR_NULL for name, _, _ in FIGURES},
+    **dict.fromkeys((*FIGURES, "residual_bytes"), NUMBER_OR_NULL),
 )
 DIAGNOSIS = fields(
     schema={"const": "oombot.diagnosis/1"},

@@ -1,4 +1,4 @@
-"""The contract's words as a person reads them: phases, verdicts, outcomes, and the names of figures."""
+"""The contract's words as a person reads them: phases, verdicts, outcomes."""
 
 import re
 from html import unescape
@@ -46,33 +46,6 @@ OUTCOMES = {
 }
 
 OUTCOME_SAID = {"fixed": "worked", "moved": "error moved", "same": "same error", "wrong": "diagnosis wrong", "other": "other"}
-
-# (name, label, unit)
-FIGURES = (
-    ("total_bytes", "Device in total", "bytes"),
-    ("free_at_start_bytes", "Free at start", "bytes"),
-    ("utilization", "Utilization", "fraction"),
-    ("requested_bytes", "Requested budget", "bytes"),
-    ("weights_bytes", "Weights", "bytes"),
-    ("consumed_bytes", "Weights and non-torch together", "bytes"),
-    ("activation_peak_bytes", "Activation peak", "bytes"),
-    ("non_torch_bytes", "Non-torch", "bytes"),
-    ("other_reserved_bytes", "Other, set aside", "bytes"),
-    ("graph_estimate_bytes", "Graphs, estimated", "bytes"),
-    ("graph_bytes", "Graphs, as captured", "bytes"),
-    ("kv_cache_bytes", "KV cache", "bytes"),
-    ("needed_bytes", "One request of max_model_len needs", "bytes"),
-    ("kv_tokens", "KV cache in tokens", "count"),
-    ("num_gpu_blocks", "KV cache blocks", "count"),
-    ("state_blocks", "State blocks", "count"),
-    ("max_concurrency", "Full-length requests at once", "ratio"),
-    ("estimated_max_model_len", "Longest context, as the engine estimates", "count"),
-    ("free_before_profile_bytes", "Free before profiling", "bytes"),
-    ("free_after_profile_bytes", "Free after profiling", "bytes"),
-    ("outside_budget_bytes", "Outside the budget", "bytes"),
-    ("residual_bytes", "Not accounted for", "bytes"),
-)
-LABELS = {name: label for name, label, _ in FIGURES}
 
 
 def phase(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
-from bot.usecases.budget_rows import at_the_error, not_reported, of_what_failed
+from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import left_alone, phase_of, span, what_worked, which_rank
 from bot.web import figures, phrases
@@ -55,6 +55,7 @@ def environment() -> jinja2.Environment:
     ):
         env.filters[told.__name__] = told
     env.globals["phrases"] = phrases
+    env.globals["figures"] = FIGURES
     env.globals["static"] = _static
     for name in env.list_templates():
         env.get_template(name)

@@ -7,7 +7,8 @@ from bot.domain.incident import Contribution
 from bot.pictures.bars import bars_of
 from bot.rulebook.load import load_rulebook
 from bot.store.erasure import blanked
-from bot.usecases.budget_rows import at_the_error, of_what_failed
+from bot.usecases.as_json import BUDGET_FIGURES
+from bot.usecases.budget_rows import FIGURES, at_the_error, of_what_failed
 from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
 
@@ -68,3 +69,8 @@ def test_an_erased_incident_keeps_no_container_and_shows_its_budgets() -> None:
     erased = blanked(two())
     assert not erased["container"]
     assert len(of_what_failed(erased)) == 2
+
+
+def test_every_figure_of_the_contract_has_a_name_and_no_other_has() -> None:
+    assert set(FIGURES) == set(BUDGET_FIGURES) - {"graphs_inside_budget"}, "that one is a yes or no"
+    assert len({figure.label for figure in FIGURES.values()}) == len(FIGURES)
