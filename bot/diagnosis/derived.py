@@ -185,9 +185,13 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     private = error is not None and bool(error.fields.get("private"))
     if not sized and not private:
         yield stated("before-cache", error)
-    begun = next((f for f in reversed(before) if f.id == "vllm.capture-begins"), None)
-    if begun is not None and not any(f.id == "vllm.graphs-captured" and f.order > begun.order for f in before):
-        yield stated("capture-open", begun)
+    for state, begins, ends in (
+        ("capture-open", "vllm.capture-begins", "vllm.graphs-captured"),
+        ("autotune-open", "vllm.autotune-begins", "vllm.autotune-ends"),
+    ):
+        begun = next((f for f in reversed(before) if f.id == begins), None)
+        if begun is not None and not any(f.id == ends and f.order > begun.order for f in before):
+            yield stated(state, begun)
     if any(_in_a_running_loop(line) for line in evidence.errors):
         yield stated("running-loop-logged", error)
     for fact in before:

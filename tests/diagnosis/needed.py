@@ -26,7 +26,10 @@ def method(name: str) -> str:
     return f"Exception in worker VllmWorkerProcess while processing method {name}."
 
 
+TUNING = "2026-08-26 11:09:23,105 - INFO - autotuner.py:829 - flashinfer.jit: [Autotuner]: Autotuning process starts ..."
+
 NEEDED = {
+    "progress.autotuning": (f"{TUNING}\n{OOM}\n{BAR}", "warmup"),
     "startup-check.device-group": (
         f"{frame('vllm/distributed/device_communicators/custom_all_reduce.py', '__init__')}\n{OOM}",
         "startup_check",

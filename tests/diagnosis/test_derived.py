@@ -51,7 +51,7 @@ def test_the_kinds_that_arithmetic_states_are_those_that_the_rules_list() -> Non
     stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', inspect.getsource(derived) + inspect.getsource(weights)))
     listed = {row.kind for row in load_rulebook().derived}
     assert listed - stated == set()
-    assert {kind for kind in stated if re.search(rf'_fact\(\s*"{kind}"', inspect.getsource(derived))} - listed == set()
+    assert {kind for kind in stated if re.search(rf'stated\(\s*"{kind}"', inspect.getsource(derived))} - listed == set()
 
 
 OTHERS = """(EngineCore_DP0 pid=9) ValueError: Free memory on device cuda:0 (8.1/79.11 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."""
