@@ -2,25 +2,22 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import ahocorasick_rs
 import msgspec
 import rtoml
 
-from bot.domain.size import GIB, MIB
+from bot.domain.size import GIB
+from bot.rulebook.gpu_names import Names
 from bot.rulebook.load import RulebookError, rules_folder
 
 _NOISE = frozenset(["nvidia", "amd", "intel", "geforce", "tesla", "instinct", "radeon", "gpu", "gpus", "graphics", "shared", "each"])
 _FORM = re.compile(r"(sxm\d?|pcie?|hbm\d?e?|oam|hgx|vram|ram|memory)$")
 _SIZED = re.compile(r"(\d+(?:\.\d+)?)(gb|gib|g)$")
-_LONGEST = 50
-"""Letters before its anchor that a name may have, with a number of cards before it."""
-_BEGINS = re.compile(r"\w(?<![\w.\-/]\w)")
 _NEAR, _NEAR_SHARE = 6 * GIB // 10, 0.012  # how far a printed total may lie from those seen: drivers and ECC move it
 
 
@@ -41,13 +38,10 @@ class GpuSpec:
     nominal_gb: int
     total: int | None
     seen: tuple[int, int] | None
-    smi: int | None
-    fp8: str
     unified: bool
     rare: bool
     verified: bool
     part_of: str | None
-    note: str
 
 
 def capability(compute: str) -> tuple[int, int] | None:
@@ -68,6 +62,8 @@ class Mention:
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A row of the file. `smi_mib`, `fp8` and `note` are for whoever reads it; nothing here asks for them."""
+
     id: str
     vendor: str
     compute: str
@@ -98,13 +94,7 @@ class Gpus:
         self._exact = _index((_key(name), spec) for spec in self.specs for name in (spec.id, *spec.names))
         self._short = _index((_key(name), spec) for spec in self.specs for name in spec.short)
         self._clouds = {name.lower(): count for spec in self.specs for name, count in spec.cloud.items()}
-        anchors = _anchors(self.specs)
-        self._automaton, self._anchors = ahocorasick_rs.AhoCorasick(list(anchors)), list(anchors.items())
-        self._naming = lru_cache(maxsize=256)(self._pattern)
-
-    def _pattern(self, anchors: frozenset[int]) -> re.Pattern[str]:
-        """Finds the names with these anchors; one for all of them would take 20 ms to compile."""
-        return _mention_pattern({name for anchor in anchors for name in self._anchors[anchor][1].names})
+        self._named_in = Names(name for spec in self.specs for name in (*spec.short, *spec.names, spec.id, *spec.cloud)).found
 
     def find(self, name: str) -> GpuSpec | tuple[GpuSpec, ...] | None:
         """The card of a name; several when the name does not decide (`A100`), to be asked back; None when it is none."""
@@ -141,38 +131,11 @@ class Gpus:
         return tuple(self._mentions(text))
 
     def _mentions(self, text: str) -> Iterator[Mention]:
-        for match in self._matches(text):
-            found = self.find(match["name"])
-            if found is None:
-                continue
-            specs = found if isinstance(found, tuple) else (found,)
-            count = self.devices(match["name"]) or _count(match["before"] or match["spaced"] or match["word"] or match["after"])
-            yield Mention(specs, count, match[0].strip(), match.start(), match.end())
-
-    def _matches(self, text: str) -> Iterator[re.Match[str]]:
-        lower = text.lower()
-        if len(lower) != len(text):  # a letter that grows when lowered would shift every position
-            yield from self._naming(frozenset(range(len(self._anchors)))).finditer(text)
-            return
-        places = list(self._places(lower))
-        pattern = self._naming(frozenset(anchor for anchor, _ in places))
-        done = 0
-        for start in sorted(start for _, start in places):
-            if start < done:
-                continue
-            begins = _BEGINS.finditer(text, max(done, start - _LONGEST), start + 1)
-            match = next((match for begin in begins if (match := pattern.match(text, begin.start())) is not None), None)
-            if match is not None:
-                yield match
-                done = match.end()
-
-    def _places(self, lower: str) -> Iterator[tuple[int, int]]:
-        """Each anchor that may be a name's, and where it begins."""
-        for anchor, start, end in self._automaton.find_matches_as_indexes(lower, overlapping=True):
-            (text, (glued, _)), before = self._anchors[anchor], lower[start - 1 : start]
-            bare = text.isdigit()
-            if (before in glued or not (bare or before.isalnum())) and not (bare and lower[end : end + 1].isdigit()):
-                yield anchor, start
+        for named in self._named_in(text):
+            found = self.find(named.name)
+            if found is not None:
+                specs = found if isinstance(found, tuple) else (found,)
+                yield Mention(specs, self.devices(named.name) or named.count, named.text, named.start, named.end)
 
     def _named(self, name: str) -> tuple[GpuSpec, ...]:
         return self._labels.get(name.lower()) or self._exact.get(_key(name)) or self._by_words(name)
@@ -208,82 +171,13 @@ def _distance(spec: GpuSpec, total: int) -> int:
     return max(low - total, total - high, 0)
 
 
-_COUNT_WORDS = {"single": 1, "one": 1, "dual": 2, "two": 2, "twin": 2, "double": 2, "three": 3, "quad": 4, "four": 4, "eight": 8}
-
-
-def _count(text: str | None) -> int | None:
-    if not text:
-        return None
-    return _COUNT_WORDS.get(text.lower()) or int(text)
-
-
-def _names(specs: Iterable[GpuSpec]) -> Iterator[str]:
-    for spec in specs:
-        yield from (*spec.short, *spec.names, spec.id, *spec.cloud)
-
-
-class _Anchor(NamedTuple):
-    """Which letters may stand right before an anchor (others are of another word), and the names that it is part of."""
-
-    before: set[str]
-    names: set[str]
-
-
-def _anchors(specs: Iterable[GpuSpec]) -> Mapping[str, _Anchor]:
-    """The part of each name that is looked for first: its word with a digit in it, else its longest.
-
-    The space before it may be missing, and an x may count the cards. A bare figure needs one of these: else it is a port or a time.
-    """
-    found: dict[str, _Anchor] = {}
-    for name in _names(specs):
-        words = re.split(r"[ _-]", name.lower())
-        text = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
-        anchor = found.setdefault(text, _Anchor(set("x×* _-"), set()))
-        anchor.before.update(word[-1:] for word in words[: words.index(text)][-1:])
-        anchor.names.add(name)
-    return found
-
-
-def _mention_pattern(names: Set[str]) -> re.Pattern[str]:
-    """A name stands alone as a word. A bare figure (`4090`) or a common word counts only with a number of cards or a maker before it."""
-    strong = _alternation(filter(_telling, names)) or "(?!)"
-    weak = _alternation(name for name in names if not _telling(name)) or "(?!)"
-    size = r"(?:[ _-]?(?:SXM\d?|PCIe?|HBM\d?e?|NVL|OAM)\b)*(?:[ _-]?\(?\d{2,3} ?(?:GB|GiB|G)\b(?: VRAM| each)?\)?)?"
-    maker = r"(?:NVIDIA|AMD|Intel\(R\)|Tesla|GeForce|Instinct|Radeon|Jetson)[ _-]"
-    number = r"(?P<before>\d{1,3}) ?[x×*] ?"
-    spaced = r"(?P<spaced>(?:[2-9]|1[0-9]|[2-9]\d)) (?!NVIDIA|Tesla)"
-    word = rf"(?P<word>{'|'.join(_COUNT_WORDS)})[ -]"
-    bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?!)))"
-    return re.compile(
-        rf"(?<![\w.\-/])(?:{number}|{spaced}|{word})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
-        r"s?(?![\w]|-\w|\.\d)(?: ?\(?[x×*] ?(?P<after>\d{1,3})\b)?",
-        re.IGNORECASE,
-    )
-
-
-def _telling(name: str) -> bool:
-    return any(c.isdigit() for c in name) and any(c.isalpha() for c in name.split()[0]) and not re.match(r"[Bb]\d\d$", name)
-
-
-def _alternation(names: Iterable[str]) -> str:
-    """Longest first, grouped by first letter so that a word costs one look at most of them; space, dash and underscore are one."""
-    grouped: dict[str, list[str]] = {}
-    for name in sorted(names, key=lambda n: (-len(n), n)):
-        grouped.setdefault(name[0].lower(), []).append(name)
-    return "|".join(f"{re.escape(first)}(?:{'|'.join(_loose(name[1:]) for name in group)})" for first, group in sorted(grouped.items()))
-
-
-def _loose(name: str) -> str:
-    return "[ _-]?".join(re.escape(part) for part in re.split(r"[ _-]", name))
-
-
 def _spec(row: _Row) -> GpuSpec:
     total = row.total_bytes or (None if row.total_gib is None else round(row.total_gib * GIB))
     seen = None if row.seen_gib is None else (round(row.seen_gib[0] * GIB), round(row.seen_gib[1] * GIB))
     return GpuSpec(
         id=row.id, vendor=row.vendor, compute=row.compute, names=tuple(row.names), short=tuple(row.short), labels=tuple(row.labels),
-        cloud=row.cloud, nominal_gb=row.nominal_gb, total=total, seen=seen, smi=None if row.smi_mib is None else row.smi_mib * MIB,
-        fp8=row.fp8, unified=row.unified, rare=row.rare, verified=row.verified, part_of=row.part_of, note=row.note,
+        cloud=row.cloud, nominal_gb=row.nominal_gb, total=total, seen=seen, unified=row.unified, rare=row.rare,
+        verified=row.verified, part_of=row.part_of,
     )  # fmt: skip
 
 

@@ -56,8 +56,6 @@ def test_the_total_is_what_torch_reports_not_what_is_sold(gpus: Gpus) -> None:
     card = gpus.by_id["H200-141GB"]
     assert card.total == round(139.8 * GIB)
     assert card.nominal_gb * 10**9 > card.total - 10**10
-    assert card.smi is not None
-    assert card.smi > card.total
 
 
 @pytest.mark.parametrize(
