@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -40,7 +40,7 @@ class Architectures:
         return f"{architecture} has no class of its own in vLLM {version} ({why}): the engine refuses it unless transformers can run it"
 
 
-@lru_cache(maxsize=4)
+@cache
 def load_architectures(folder: Path | None = None) -> Architectures:
     """The architectures of a rules folder; RulebookError with every problem when the file is broken."""
     path = (folder or rules_folder()) / FILE

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ FILE = "model-names.toml"
 _ENDINGS = re.compile(r"(-(instruct|chat|it|hf|base))+$")
 
 
-class _Own(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How checkpoints with these endings are made; as `own` of a model, what its makers changed for them, and why."""
+
     endings: list[str]
     says: str
     config: str
@@ -29,13 +31,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     names: list[str]
     source: str
     config: str
-    own: _Own | None = None
-
-
-class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    endings: list[str]
-    says: str
-    config: str
+    own: _Stored | None = None
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,7 +117,7 @@ def _key(name: str) -> str:
     return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
-@lru_cache(maxsize=4)
+@cache
 def load_model_names(folder: Path | None = None) -> ModelNames:
     """The named models of a rules folder; RulebookError with every problem when the file is broken."""
     path = (folder or rules_folder()) / FILE

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 import rtoml
 
 from bot.domain.shape import CACHES
-from bot.rulebook.load import RulebookError
+from bot.rulebook.load import RulebookError, rules_folder
 
 GENERAL = "any.toml"
 """The file with what every family reads unless its own file says otherwise."""
@@ -153,6 +153,11 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weights: dict[str, Any] = {}
 
 
+def family_files(folder: Path | None = None) -> list[Path]:
+    """A file for each family of a rules folder, and GENERAL."""
+    return sorted(((folder or rules_folder()) / "models").glob("*.toml"))
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """All families, each complete with what is general. `by_architecture`, `by_type`: the family of a name in config.json."""
@@ -162,11 +167,11 @@ class Models:
     by_type: Mapping[str, str]
 
 
-@lru_cache(maxsize=4)
-def load_models(folder: Path) -> Models:
-    """The families of `folder` (rules/models). RulebookError with all their problems when they are broken."""
+@cache
+def load_models(folder: Path | None = None) -> Models:
+    """The families of a rules folder; RulebookError with all their problems when they are broken."""
     problems: list[str] = []
-    parsed = {path.name: _parse(path, problems) for path in sorted(folder.glob("*.toml"))}
+    parsed = {path.name: _parse(path, problems) for path in family_files(folder)}
     general = parsed.pop(GENERAL, None) or Family("any")
     families = {name: _complete(one, general) for name, one in parsed.items() if one is not None}
     for name, one in families.items():
@@ -204,8 +209,7 @@ def as_field(value: Field | str | int) -> Field:
 
 def _check(one: Family) -> Iterable[str]:
     for kind, caches in one.kinds.items():
-        for cache in caches:
-            yield from (f"kinds.{kind}: {problem}" for problem in _check_cache(cache, one))
+        yield from (f"kinds.{kind}: {problem}" for said in caches for problem in _check_cache(said, one))
     for number, rule in enumerate(one.layers, 1):
         if not rule.reader:
             yield f"layers #{number}: name exactly one of all, list, letters, every, indices, below, blocks"
@@ -217,15 +221,15 @@ def _check(one: Family) -> Iterable[str]:
         yield "a family needs architectures or model_types"
 
 
-def _check_cache(cache: Mapping[str, Any], one: Family) -> Iterable[str]:
-    kind = CACHES.get(str(cache.get("cache")))
+def _check_cache(said: Mapping[str, Any], one: Family) -> Iterable[str]:
+    kind = CACHES.get(str(said.get("cache")))
     if kind is None:
-        yield f"there is no cache {cache.get('cache')!r}; known: {', '.join(CACHES)}"
+        yield f"there is no cache {said.get('cache')!r}; known: {', '.join(CACHES)}"
         return
     allowed = {field.name for field in fields(kind)}
-    for name, value in cache.items():
+    for name, value in said.items():
         if name != "cache" and name not in allowed:
-            yield f"{cache['cache']} has no {name!r}; it has {', '.join(sorted(allowed))}"
+            yield f"{said['cache']} has no {name!r}; it has {', '.join(sorted(allowed))}"
         elif name not in {"cache", "element"} and isinstance(value, str) and value not in one.fields:
             yield f"{name} = {value!r} is not one of [fields]"
 

@@ -1,7 +1,7 @@
 """rules/accounting/overheads.toml: the coefficients of activations, graphs and the rest, for one version, runner and grid."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -123,7 +123,7 @@ def _switch(rows: Sequence[_Switch], where: Where) -> bool:
     return next(row.charged for row in rows if _fits(row, where))
 
 
-@lru_cache(maxsize=4)
+@cache
 def load_overheads(folder: Path | None = None) -> Overheads:
     """The coefficients of a rules folder; RulebookError with every problem, a version without an answer too."""
     path = (folder or rules_folder()) / FILE

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.size import GIB
-from bot.rulebook.load import RulebookError
+from bot.rulebook.load import RulebookError, rules_folder
 from bot.rulebook.versions import holds, is_range, release
 
 FILE = "accounting/planner.toml"
@@ -151,10 +151,10 @@ class Planning:
         return next((one.compute for one in self.file.least_compute if method in one.methods and holds(one.vllm, version)), None)
 
 
-@lru_cache(maxsize=4)
-def load_planning(folder: Path) -> Planning:
-    """The planner's rules of `folder` (rules). RulebookError with every problem when the file is broken."""
-    path = folder / FILE
+@cache
+def load_planning(folder: Path | None = None) -> Planning:
+    """The planner's rules of a rules folder; RulebookError with every problem when the file is broken."""
+    path = (folder or rules_folder()) / FILE
     try:
         file = msgspec.convert(rtoml.load(path), File)
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import msgspec
 import rtoml
 
 from bot.rulebook.load import RulebookError
+from bot.rulebook.models import GENERAL, family_files
 from bot.rulebook.versions import holds, is_range
 from bot.rulebook.weight_options import OPTIONS
 
-GENERAL = "any.toml"
-"""The file with what holds for every family."""
 CONDITIONS = frozenset({"vllm", "architectures", "not_gpus", "sources"})
 """Keys of a change that say when it holds; the others are what it changes."""
 EXAMPLES = frozenset({"change", "example"})
@@ -102,11 +101,11 @@ class WeightRules:
         )
 
 
-@lru_cache(maxsize=4)
-def load_weights(folder: Path) -> WeightRules:
-    """The [weights] of every file in `folder` (rules/models). RulebookError with every problem."""
+@cache
+def load_weights(folder: Path | None = None) -> WeightRules:
+    """The [weights] of every family of a rules folder; RulebookError with every problem."""
     problems: list[str] = []
-    files = {path.name: _read(path, problems) for path in sorted(folder.glob("*.toml"))}
+    files = {path.name: _read(path, problems) for path in family_files(folder)}
     problems += [f"{name}: {problem}" for name, file in files.items() for problem in check(file.get("weights", {}))]
     problems += _unlike({name: file.get("weights", {}) for name, file in files.items()})
     if problems:

@@ -62,8 +62,7 @@ def _known(book: Rulebook, name: str) -> str:
 
 
 LOADERS: tuple[Callable[[], object], ...] = (
-    load_rulebook, lambda: load_models(rules_folder() / "models"), lambda: load_weights(rules_folder() / "models"),
-    lambda: load_planning(rules_folder()), load_gpus, load_overheads, load_model_names, load_architectures,
+    load_rulebook, load_models, load_weights, load_planning, load_gpus, load_overheads, load_model_names, load_architectures,
 )  # fmt: skip
 """Every reader of rules/; each reports all its problems at once."""
 

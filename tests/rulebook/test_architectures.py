@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.rulebook.architectures import load_architectures
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError
 from bot.rulebook.models import load_models
 
 
@@ -26,7 +26,7 @@ def test_a_release_without_the_models_class_is_said_to_be_one(architecture: str,
 
 
 def test_every_architecture_in_it_has_a_family() -> None:
-    known, listed = load_models(rules_folder() / "models").by_architecture, load_architectures()
+    known, listed = load_models().by_architecture, load_architectures()
     assert set(listed.last) | set(listed.not_yet) <= set(known)
 
 

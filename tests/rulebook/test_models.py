@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError
 from bot.rulebook.models import Models, load_models
 
-MODELS = load_models(rules_folder() / "models")
+MODELS = load_models()
 
 
 def test_no_architecture_belongs_to_two_families() -> None:
@@ -16,9 +16,11 @@ def test_no_architecture_belongs_to_two_families() -> None:
 
 
 def folder(tmp_path: Path, **files: str) -> Path:
-    (tmp_path / "any.toml").write_text('family = "any"\n[kinds]\nfull = [{ cache = "heads" }]\n[[layers]]\nall = "full"\n')
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "any.toml").write_text('family = "any"\n[kinds]\nfull = [{ cache = "heads" }]\n[[layers]]\nall = "full"\n')
     for name, text in files.items():
-        (tmp_path / f"{name}.toml").write_text(text)
+        (models / f"{name}.toml").write_text(text)
     return tmp_path
 
 

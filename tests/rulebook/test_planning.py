@@ -8,16 +8,14 @@ from bot.rulebook.load import RulebookError, rules_folder
 from bot.rulebook.planning import FILE, Planning, load_planning
 from bot.rulebook.versions import UnknownVersion
 
-RULES = rules_folder()
-
 
 @pytest.fixture(scope="module")
 def planning() -> Planning:
-    return load_planning(RULES)
+    return load_planning()
 
 
 def changed(tmp_path: Path, old: str, new: str) -> str:
-    text = (RULES / FILE).read_text(encoding="utf-8")
+    text = (rules_folder() / FILE).read_text(encoding="utf-8")
     assert old in text
     (tmp_path / "accounting").mkdir()
     (tmp_path / FILE).write_text(text.replace(old, new, 1), encoding="utf-8")

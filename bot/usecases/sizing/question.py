@@ -10,7 +10,6 @@ from bot.domain.budget import CacheSettings, Grid
 from bot.domain.shape import ModelShape
 from bot.reading.model.config import differs_by_device, read_shape
 from bot.rulebook.gpus import Gpus, GpuSpec, load_gpus
-from bot.rulebook.load import rules_folder
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
 from bot.rulebook.weights import WeightRules, load_weights
@@ -46,8 +45,7 @@ class SizingRules:
 @lru_cache(maxsize=1)
 def load_sizing() -> SizingRules:
     """The sizing rules, read once; RulebookError with every problem when a file is broken."""
-    rules = rules_folder()
-    return SizingRules(load_models(rules / "models"), load_planning(rules), load_gpus(), load_weights(rules / "models"))
+    return SizingRules(load_models(), load_planning(), load_gpus(), load_weights())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Tensor headers gathered into modules, and what they change in a rank's weights."""
 
-from pathlib import Path
 from typing import Any
 
 from bot.domain.tensors import StoredTensor, TensorGrid
@@ -8,7 +7,7 @@ from bot.reading.model.checkpoint import stored_modules
 from bot.rulebook.weights import load_weights
 from bot.usecases.sizing.weigh import weigh
 
-RULES = load_weights(Path(__file__).parents[3] / "rules" / "models")
+RULES = load_weights()
 SMALL: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
     "num_key_value_heads": 8, "head_dim": 32, "vocab_size": 1024, "max_position_embeddings": 64, "tie_word_embeddings": False,

@@ -8,10 +8,9 @@ from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, Model
 from bot.reading.model.config import UnknownArchitecture, read_shape
 from bot.reading.model.numbers import Missing, stretched
 from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
-from bot.rulebook.load import rules_folder
 from bot.rulebook.models import load_models
 
-MODELS = load_models(rules_folder() / "models")
+MODELS = load_models()
 DENSE: dict[str, Any] = {
     "num_hidden_layers": 4, "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_size": 4096, "vocab_size": 32000,
     "max_position_embeddings": 8192,

@@ -1,6 +1,5 @@
 """Checkpoints of architectures that no file knows, placed by what their tensors are called."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights, load_weights
 from bot.usecases.sizing.weigh import weigh
 
-RULES = load_weights(Path(__file__).parents[3] / "rules" / "models")
+RULES = load_weights()
 FANCY: dict[str, Any] = {"architectures": ["FancyForCausalLM"], "num_hidden_layers": 2, "num_attention_heads": 8, "num_key_value_heads": 2}
 
 

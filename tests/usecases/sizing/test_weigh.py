@@ -1,6 +1,5 @@
 """What a rank holds, beside figures that vLLM's own model classes gave for the same config.json and grid."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.weights import UnknownWeights, load_weights
 from bot.usecases.sizing.weigh import weigh
 
-RULES = load_weights(Path(__file__).parents[3] / "rules" / "models")
+RULES = load_weights()
 LLAMA_8B: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": False,
