@@ -112,20 +112,11 @@ def cut_note(scene: Scene, phase: Phase) -> tuple[str, ...]:
     )
 
 
-_AMOUNT = re.compile(r"(?i)how (?:much|many|large|big)|\bneed|多少|minimum|which (?:gpu|card)|enough")
-
-
 def sizing_note(scene: Scene, phase: Phase, rule: str | None) -> tuple[str, ...]:
     """What `oombot size` has to do with it: it answers a question, and says whether a model and cards that are named go together."""
     size = _size_command(scene)
     if rule == "not-oom.question":
-        asked = " ".join(fact.text for fact in scene.facts if "asks" in fact.kinds)
-        answer = (
-            f"`{size}` tells what it needs and what fits"
-            if _AMOUNT.search(asked)
-            else f"`oombot explain small-model-large-memory` tells what takes the card, `{size}` how much is needed"
-        )
-        return (f"This reads as a question; no failure is shown. {answer}.",)
+        return (f"This reads as a question; no failure is shown. `{size}` tells what a model needs and what fits.",)
     if phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
         return (f"`{size}` says whether this model goes onto these cards, and what is left for its cache.",)
     return ()

@@ -43,7 +43,7 @@ BUDGET_FIGURES = (
 
 
 def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The contract's object, `id` still null, with the additions that doors show: summary, container, also_failed, notes, similar."""
+    """The contract's object, `id` still null, with what doors show besides: summary, container, also_failed, notes, similar, topic."""
     return {
         "schema": SCHEMA,
         "id": None,
@@ -70,6 +70,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "proof": [{"source": p.source, "line": p.line, "rule": p.rule, "text": p.text} for p in diagnosis.proof],
         "notes": list(diagnosis.notes),
         "similar": [],
+        "topic": None,
         "redactions": diagnosis.redactions,
         "rulebook": diagnosis.rulebook,
     }

@@ -7,11 +7,8 @@ from typing import Any
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.store.errors import StoreError
 from bot.usecases.desk import Desk
-from bot.usecases.judge import REFUTED
+from bot.usecases.judge import QUESTION, REFUTED
 from bot.usecases.reply import Reply, Unusable
-
-QUESTION = "not-oom.question"
-"""The rule that reads words as a question about memory."""
 
 
 class NoEvidence(Unusable):

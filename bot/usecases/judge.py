@@ -15,6 +15,8 @@ from bot.usecases.wording import named_change, some_named
 
 REFUTED = "same"
 WORKED = "fixed"
+QUESTION = "not-oom.question"
+"""The rule that reads words as a question about memory."""
 FAILURES = frozenset({"allocation-failed", "memory-error", "host-kill"})
 
 
@@ -40,8 +42,23 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
         f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
     ]
     document["notes"] = list(dict.fromkeys(document["notes"]))
+    document["topic"] = _topic(book, document)
     shown: dict[str, Any] = hidden_in(document)
     return shown
+
+
+def _topic(book: Rulebook, document: Mapping[str, Any]) -> dict[str, str] | None:
+    """The topic that answers where nothing but a question was found, as a door's `explain` would name it. Looked for only then."""
+    asked = next((str(one["text"]) for one in document["proof"][:1] if one["rule"] == QUESTION), None)
+    if asked is None:
+        return None
+    from bot.usecases.explain import NoTopicError, find_topic
+
+    try:
+        found = find_topic(book.topics, asked)
+    except NoTopicError:
+        return None
+    return {"id": found.id, "title": found.title}
 
 
 def _weigh(evidence: Evidence, ranks: int) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.usecases.diagnose import QUESTION
+from bot.usecases.judge import QUESTION
 
 TOPICS = {"not-oom.preemption": "preemption", "not-oom.preemptions-counted": "preemption"}
 """What rules found that is no failure, and a topic explains."""
@@ -24,6 +24,9 @@ def next_step(document: Mapping[str, Any]) -> str:
         return next((str(question["text"]) for question in document["questions"]), "")
     proof = next(iter(document["proof"]), {"rule": None, "text": None})
     if proof["rule"] == QUESTION:
+        topic = document.get("topic")  # diagnoses of before there were any have none
+        if topic:
+            return f"“explain {topic['id']}” answers it: {topic['title']} If something failed, {_LOG}."
         return f"Ask it as “explain” and a few words of it (“explain” alone lists the topics), or {_LOG}."
     if proof["rule"] in TOPICS:
         return f"“explain {TOPICS[proof['rule']]}” says when this matters and what helps."

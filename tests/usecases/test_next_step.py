@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from bot.domain.incident import Contribution
+from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
 from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import named_rank, which_rank
 
@@ -43,6 +46,22 @@ def test_the_one_next_step(document: dict[str, Any], step: str) -> None:
 def test_preemption_and_a_question_lead_to_explain() -> None:
     assert next_step(diagnosis(proof=proof("not-oom.preemption"))).startswith("“explain preemption” says")
     assert next_step(diagnosis(proof=proof("not-oom.question"))).startswith("Ask it as “explain”")
+
+
+@pytest.mark.parametrize(
+    ("asked", "topic"),
+    [
+        ("what is the meaning of life?", None),
+        ("should I raise utilization?", "utilization"),
+        ("Why is the KV cache so small?", "smaller-pool"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Should I raise utilization?", None),
+    ],
+)
+def test_the_topic_that_answers_a_question_is_named_and_no_other(asked: str, topic: str | None) -> None:
+    document = judge(load_rulebook(), [Contribution("paste", asked)])
+    assert (document["topic"] or {}).get("id") == topic
+    assert ("answers it" in next_step(document)) == (topic is not None)
+    assert topic is None or next_step(document).startswith(f"“explain {topic}” answers it: {document['topic']['title']}")
 
 
 @pytest.mark.parametrize(
