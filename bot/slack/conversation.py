@@ -16,6 +16,7 @@ from bot.slack.render.diagnosis import diagnosis_message
 from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
 from bot.slack.talk import only_asks
+from bot.slack.withdrawn import withdraw_late
 from bot.slack.words import is_evidence, tells_facts, wants_anew
 from bot.usecases.diagnose import NoEvidence
 from bot.usecases.recall import shown_trial
@@ -68,10 +69,20 @@ async def diagnose(
     known: Incident | None = None,
     anew: bool = False,
 ) -> Answer:
-    """Judges everything said so far in the thread and shows it in its one message.
+    """Judges everything said so far in the thread and shows it in its one message. What was deleted meanwhile goes again.
 
     `known`: the thread's incident, where the caller has just loaded it. `anew`: also when the same was diagnosed a moment ago.
     """
+    for file, message in gathered.files:
+        await room.store.note_file(job.who.team, file, place.channel, message)
+    answer = await _diagnose(room, job, place, gathered, remark, known, anew)
+    await withdraw_late(room, job, place, gathered)
+    return answer
+
+
+async def _diagnose(
+    room: Room, job: Job, place: Place, gathered: Gathered, remark: str | None, known: Incident | None, anew: bool
+) -> Answer:
     body = job.body
     if not gathered.contributions:
         await _tell(room, job, place, gathered)
@@ -84,7 +95,6 @@ async def diagnose(
     origin = Origin(job.who.team, job.who.enterprise, place.channel, place.thread, private)
     if known is None and not anew and not wants_anew(body.get("text") or "") and (told := await repeated(room, job, place, origin, fresh)):
         where = await _give(room, job, place, None, *told)
-        await _remember_files(room, job, place, None, gathered)
         await _tell(room, job, place, gathered)
         return Answer(where)
     if fresh or known is None:
@@ -106,7 +116,6 @@ async def diagnose(
     where = await _give(room, job, place, document.get("id"), *await _shown(room, job, place, document, remark if known else None))
     incident: str | None = document.get("id")
     if incident:
-        await _remember_files(room, job, place, incident, gathered)
         await _remember(room, job, place, incident, document, where)
     await _tell(room, job, place, gathered)
     return Answer(where, incident)
@@ -134,15 +143,9 @@ async def _remember(room: Room, job: Job, place: Place, incident: str, document:
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
 
 
-async def _remember_files(room: Room, job: Job, place: Place, incident: str | None, gathered: Gathered) -> None:
-    """Which message a file came with: when it is deleted, Slack names the file alone."""
-    for file, message in gathered.files:
-        await room.store.remember_reply(incident, job.who.team, "", file, message, "file", place.channel)
-
-
 async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) -> None:
-    """The incident's one message, posted or edited, with its outcomes so far."""
-    await room.outbox.reply(job.who, place, document.get("id"), DIAGNOSIS, *await _shown(room, job, place, document, None))
+    """The incident's one message as it is now, where it stands, with its outcomes so far."""
+    await room.outbox.edit(job.who, place, document["id"], DIAGNOSIS, *await _shown(room, job, place, document, None))
 
 
 async def _shown(room: Room, job: Job, place: Place, document: Mapping[str, Any], remark: str | None) -> tuple[list[Block], str]:

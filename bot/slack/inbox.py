@@ -83,9 +83,19 @@ def said_in(body: Mapping[str, Any]) -> str | None:
     return f"{where(body)[1]}:{event.get('channel')}:{event.get('ts')}"
 
 
+def gone(file: str) -> str:
+    """The key of a file's deletion."""
+    return f"file_deleted:{file}"
+
+
+def deleted(channel: str | None, ts: str) -> str:
+    """The key of a message's deletion."""
+    return f"delete:{channel}:{ts}"
+
+
 def withdrawn_by(arrival: Arrival) -> str | None:
     """The key of the deletion after which a message is no longer to be read: Slack may send it late, and then after that."""
-    return f"delete:{arrival.channel}:{arrival.body['ts']}" if arrival.kind in ("message", "edit") else None
+    return deleted(arrival.channel, arrival.body["ts"]) if arrival.kind in ("message", "edit") else None
 
 
 def _arrival(kind: str, body: Mapping[str, Any], channel: str | None, thread: str | None, key: str, slim: Mapping[str, Any]) -> Arrival:
@@ -110,7 +120,8 @@ def _event(body: Mapping[str, Any], bot_user: str) -> Arrival | None:
     slim["organisation"] = any(given.get("is_enterprise_install") for given in body.get("authorizations") or ())
     if kind == "app_home_opened":
         return _arrival("home", body, None, f"home:{slim['user']}", f"event:{body.get('event_id')}", slim)
-    return _arrival(EVENTS[kind], body, channel, f"{kind}:{event.get('user')}", f"event:{body.get('event_id')}", slim)
+    key = gone(str(slim["file"])) if kind == "file_deleted" else f"event:{body.get('event_id')}"
+    return _arrival(EVENTS[kind], body, channel, f"{kind}:{event.get('user')}", key, slim)
 
 
 def _message_event(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> Arrival | None:
@@ -128,10 +139,10 @@ def _message_event(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: 
     return _arrival("message", body, channel, _order(channel, event), f"message:{channel}:{event['ts']}", slim)
 
 
-def _delete(body: Mapping[str, Any], event: Mapping[str, Any], ts: str, gone: Mapping[str, Any]) -> Arrival:
+def _delete(body: Mapping[str, Any], event: Mapping[str, Any], ts: str, before: Mapping[str, Any]) -> Arrival:
     channel = event["channel"]
-    slim = {"channel": channel, "ts": ts, "files": [file["id"] for file in gone.get("files") or ()]}
-    return _arrival("delete", body, channel, _order(channel, {**gone, "ts": ts}), f"delete:{channel}:{ts}", slim)
+    slim = {"channel": channel, "ts": ts, "files": [file["id"] for file in before.get("files") or ()]}
+    return _arrival("delete", body, channel, _order(channel, {**before, "ts": ts}), deleted(channel, ts), slim)
 
 
 def _edit(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> Arrival | None:

@@ -145,7 +145,7 @@ class Outbox:
 
     async def reply(self, who: Identity, place: Place, incident: str | None, kind: str, blocks: Sequence[Block], text: str) -> str:
         """The one message of that kind in the thread: posted the first time, edited after. The ts."""
-        digest = hashlib.sha256(json.dumps([list(blocks), text], sort_keys=True).encode()).hexdigest()
+        digest = _digest(blocks, text)
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         if before is not None and before.ts and before.digest == digest:
             return before.ts
@@ -164,6 +164,21 @@ class Outbox:
                 ts, begun = "", None
         await self._remember(who, place, kind, ts, incident, digest)
         return ts
+
+    async def edit(self, who: Identity, place: Place, incident: str, kind: str, blocks: Sequence[Block], text: str) -> None:
+        """The same where it stands already: what was never said there, or is gone from Slack, is not said now."""
+        digest = _digest(blocks, text)
+        before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
+        if before is None or not before.ts or before.digest == digest:
+            return
+        try:
+            await self.update(who, place.channel, before.ts, blocks, text)
+        except SlackApiError as refused:
+            if refused.response.get("error") not in GONE:
+                raise
+            log.info("the message of %s is gone or cannot be edited: %s", incident, refused.response.get("error"))
+            return
+        await self._remember(who, place, kind, before.ts, incident, digest)
 
     async def whisper(
         self, who: Identity, place: Place, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str
@@ -283,6 +298,10 @@ class Outbox:
 def _begun(before: "OwnReply | None") -> float | None:
     """When an earlier try was whose end is not known (Unix seconds). One that Slack refused has ended, and left nothing."""
     return None if before is None or before.digest == REFUSED else before.at
+
+
+def _digest(blocks: Sequence[Block], text: str) -> str:
+    return hashlib.sha256(json.dumps([list(blocks), text], sort_keys=True).encode()).hexdigest()
 
 
 def as_sent(blocks: Sequence[Block], text: str) -> tuple[list[Block], str]:

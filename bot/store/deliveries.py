@@ -1,6 +1,7 @@
 """Deliveries: what a chat sent, stored before it is acknowledged, worked once, in order within a thread."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from bot.store.upsert import upsert
 _SECOND = 1_000_000
 HELD: ContextVar[tuple[int, int] | None] = ContextVar("held", default=None)
 """(id, attempts) of the delivery that the running task has claimed: a process that was asleep too long must not write beside its heir."""
+
+CHANGED = "changed"
+"""Kind of the delivery that draws an incident's message anew: `incident`, and whether its evidence was `erased`."""
 
 # Oldest first; a thread's next one waits while an earlier one is not done, also while that one waits for its next try.
 _NEXT = """
@@ -67,10 +71,24 @@ def deliver(
     return connection.execute(insert.returning(deliveries.c.key)).first() is not None
 
 
-def arrived(connection: Connection, team: str, key: str) -> bool:
-    """Whether it is there, in whatever state; what is done is kept for some days."""
+def show_anew(connection: Connection, incident: Mapping[str, Any], *, erased: bool = False, after: float | None = None) -> None:
+    """Its message is due to be drawn anew, behind what was said in its thread; with `after`, beside that, in so many seconds.
+
+    Nothing where it stands in no thread.
+    """
+    channel, thread, named = incident["channel"], incident["thread"], label(incident["number"])
+    if not channel or not thread:
+        return
+    order = None if after is not None else "direct" if channel.startswith("D") else thread
+    body = json.dumps({"incident": named, "erased": erased}).encode()
+    whose = incident["enterprise"] or None
+    deliver(connection, incident["team"], channel, order, f"{CHANGED}:{named}:{clock()}", CHANGED, body, whose, after or 0.0)
+
+
+def arrived(connection: Connection, team: str, keys: Sequence[str]) -> bool:
+    """Whether any of these is there, in whatever state; what is done is kept for some days."""
     c = deliveries.c
-    return connection.execute(select(c.key).where(c.team == team, c.dedup == key)).first() is not None
+    return connection.execute(select(c.key).where(c.team == team, c.dedup.in_(keys)).limit(1)).first() is not None
 
 
 def claim(connection: Connection, worker: str, lease_seconds: float) -> Delivery | None:
@@ -175,6 +193,18 @@ def reply_of(connection: Connection, team: str, channel: str, thread: str, kind:
     query = select(c.message, c.digest, c.number, c.at).where(c.team == team, c.channel == channel, c.thread == thread, c.kind == kind)
     row = connection.execute(query).first()
     return None if row is None else OwnReply(row.message, row.digest, None if row.number is None else label(row.number), row.at / _SECOND)
+
+
+def note_file(connection: Connection, team: str, file: str, channel: str, message: str) -> None:
+    """Which message a file came with; it may have come with several."""
+    remember_reply(connection, None, team, "", file, message, f"file {channel} {message}", channel)
+
+
+def messages_with(connection: Connection, team: str, file: str) -> list[tuple[str, str]]:
+    """(channel, message) of each that a file came with."""
+    c = replies.c
+    query = select(c.digest, c.message).where(c.team == team, c.channel == "", c.thread == file, c.kind.like("file%"))
+    return [(channel or "", message) for channel, message in connection.execute(query)]
 
 
 def _change(connection: Connection, delivery: int, values: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 from bot.store import audit
 from bot.store import incidents as kept
 from bot.store.audit import Deed
+from bot.store.deliveries import show_anew
 from bot.store.derived import spoken
 from bot.store.numbers import clock, label
 from bot.store.packed import pack_document, unpack, unpack_document
@@ -15,37 +16,42 @@ from bot.store.rows import scope_of
 from bot.store.tables import contributions, deliveries, diagnoses, incidents, metadata, outcomes, replies, trials
 
 _DAY = 86_400 * 1_000_000
+_APART = 3.0  # seconds between messages that are drawn anew because their evidence grew old: Slack takes fifty edits a minute
 _DONE_DAYS = 7  # Slack asks again for minutes, not for days
 _WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes", "container")
 
 
 def forget(connection: Connection, team: str, incident: str, by: str | None) -> None:
-    """Erase one incident's evidence; who did it is noted, once."""
+    """Erase one incident's evidence, and have its message drawn anew; who did it is noted, once."""
     row = kept.find(connection, team, incident, lock=True)
     left = select(contributions.c.number).where(contributions.c.incident == row["key"], contributions.c.text.is_not(None))
     if row["erased"] is None or connection.execute(left).first() is not None:
         audit.note(connection, Deed("erased", by, about=label(row["number"]), **scope_of(row)))
+        show_anew(connection, row, erased=True)
     erase(connection, row, None)
 
 
-def erase_message(connection: Connection, team: str, channel: str, message: str) -> list[str]:
-    """Erase what one chat message contributed; gives the ids of the incidents that quoted it."""
+def erase_message(connection: Connection, team: str, channel: str, message: str, anew: bool) -> list[str]:
+    """Erase what one chat message contributed; gives the ids of the incidents that quoted it, which with `anew` are drawn anew."""
     c = contributions.c
     query = select(c.incident).where(c.team == team, c.channel == channel, c.message == message, c.text.is_not(None)).distinct()
     touched = []
     for key in connection.execute(query).scalars().all():
         row = dict(connection.execute(select(incidents).where(incidents.c.key == key).with_for_update()).mappings().one())
         erase(connection, row, message)
+        if anew:
+            show_anew(connection, row, erased=True)
         touched.append(label(row["number"]))
     return touched
 
 
-def purge_page(connection: Connection, before: int, page: int) -> int:
-    """Erase the evidence of up to `page` incidents untouched since `before` (microseconds); gives how many."""
+def purge_page(connection: Connection, before: int, page: int, done: int) -> int:
+    """Erase the evidence of up to `page` incidents untouched since `before` (microseconds), after `done` others; gives how many."""
     query = select(incidents).where(incidents.c.updated < before, incidents.c.erased.is_(None)).order_by(incidents.c.key).limit(page)
     rows = [dict(row) for row in connection.execute(query).mappings()]
-    for row in rows:
+    for place, row in enumerate(rows, start=done):
         erase(connection, row, None)
+        show_anew(connection, row, erased=True, after=place * _APART)
     return len(rows)
 
 

@@ -19,6 +19,10 @@ class LostClaimError(Exception):
     """
 
 
+class ErasedMeanwhileError(Exception):
+    """A diagnosis was judged from evidence that has been erased since: it would bring lines of it back. To be judged anew."""
+
+
 class UnknownIncidentError(StoreError):
     """No incident of that id in that team."""
 

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
 from bot.domain.incident import Contribution, Incident, Origin, Result, Trial
-from bot.store import index, rollups, trials
+from bot.store import deliveries, index, rollups, trials
 from bot.store.derived import columns, figures, spoken
-from bot.store.errors import UnknownIncidentError
+from bot.store.errors import ErasedMeanwhileError, UnknownIncidentError
 from bot.store.numbers import clock, label, micros, moment, number_of
 from bot.store.packed import unpack, unpack_document
 from bot.store.rows import Batch, Row, contribution_row, diagnosis_row, scope_of
@@ -25,10 +25,14 @@ def append(
     document: Mapping[str, Any] | None,
     into: str | None = None,
     number: int | None = None,
+    heard: Sequence[Contribution] = (),
 ) -> str:
-    """A turn into an incident that is there, or into a new one, under `number` where one was allocated for it. Gives the incident's id."""
+    """A turn into an incident that is there, or into a new one, under `number` where one was allocated for it. Gives the incident's id.
+
+    ErasedMeanwhileError when what was `heard` is no longer there.
+    """
     if into is not None:
-        return _append_to(connection, origin.team, into, given, document)
+        return _append_to(connection, origin.team, into, given, document, heard)
     return insert_new(connection, allocate(connection, origin) if number is None else number, origin, given, document)
 
 
@@ -84,9 +88,23 @@ def judge(connection: Connection, team: str, given_id: str, document: Mapping[st
     _judge(connection, row, said, said, document)
 
 
-def _append_to(connection: Connection, team: str, given_id: str, given: Sequence[Contribution], document: Mapping[str, Any] | None) -> str:
+def show_anew(connection: Connection, team: str, given_id: str) -> None:
+    """Its message is due to be drawn anew."""
+    deliveries.show_anew(connection, find(connection, team, given_id))
+
+
+def _append_to(
+    connection: Connection,
+    team: str,
+    given_id: str,
+    given: Sequence[Contribution],
+    document: Mapping[str, Any] | None,
+    heard: Sequence[Contribution],
+) -> str:
     row = find(connection, team, given_id, lock=True)
     texts = _texts(connection, row["key"])
+    if any(one.text is not None and now["text"] is None for one, now in zip(heard, texts, strict=False)):
+        raise ErasedMeanwhileError(f"evidence of {given_id} was erased while it was read")
     before = spoken(texts)
     now = clock()
     start = max((text["number"] for text in texts), default=0) + 1
@@ -135,10 +153,11 @@ def settle(
     note: str | None,
     given: Sequence[Contribution] = (),
     document: Mapping[str, Any] | None = None,
+    heard: Sequence[Contribution] = (),
 ) -> Trial | None:
     """A result for the newest trial, or, with None, the newest result taken back; then what was said about it and what follows from it.
 
-    None when there was nothing to take back.
+    None when there was nothing to take back. `heard` as in `append`.
     """
     row, now = find(connection, team, given_id, lock=True), clock()
     trial = trials.undo(connection, row, by, now) if result is None else trials.record(connection, row, result, by, note, now)
@@ -148,7 +167,7 @@ def settle(
     judged = columns(_newest(connection, row["key"]))
     change(connection, row, said, said, {**trials.standing(connection, row["key"], judged), "updated": now})
     if given or document is not None:
-        _append_to(connection, team, given_id, given, document)
+        _append_to(connection, team, given_id, given, document, heard)
     return trial
 
 

@@ -11,7 +11,7 @@ from bot.store import audit, deliveries, departure, dump, erasure, incidents, in
 from bot.store.audit import Deed
 from bot.store.deliveries import Delivery, OwnReply
 from bot.store.engine import Database, revision
-from bot.store.errors import LostClaimError, StoreError, UnknownIncidentError
+from bot.store.errors import ErasedMeanwhileError, LostClaimError, StoreError, UnknownIncidentError
 from bot.store.lately import Lately
 from bot.store.numbers import micros, number_of
 from bot.store.query import Query
@@ -59,11 +59,20 @@ class Store:
     # Incidents
 
     async def append(
-        self, origin: Origin, contributions: Sequence[Contribution], document: Mapping[str, Any] | None, *, into: str | None = None
+        self,
+        origin: Origin,
+        contributions: Sequence[Contribution],
+        document: Mapping[str, Any] | None,
+        *,
+        into: str | None = None,
+        heard: Sequence[Contribution] = (),
     ) -> str:
-        """Keep a turn: into the incident `into`, else as a new one. Gives the id. Without a document, `judge` follows."""
+        """Keep a turn: into the incident `into`, else as a new one. Gives the id. Without a document, `judge` follows.
+
+        `heard`: the earlier contributions that the document was judged from; ErasedMeanwhileError when one of them has been erased since.
+        """
         number = None if into is not None or self._database.sqlite else await self._number(origin)
-        return await self._write(incidents.append, origin, contributions, document, into, number)
+        return await self._write(incidents.append, origin, contributions, document, into, number, heard)
 
     async def _number(self, origin: Origin) -> int:
         """A new incident's number, in a transaction of one statement: nobody waits for the team's counter until a log is indexed.
@@ -105,9 +114,13 @@ class Store:
         *,
         contributions: Sequence[Contribution] = (),
         document: Mapping[str, Any] | None = None,
+        heard: Sequence[Contribution] = (),
     ) -> Trial:
-        """How the newest trial ended; with it, in the same transaction, what was said and the diagnosis that follows from it."""
-        trial = await self._write(incidents.settle, team, incident, result, by, note, contributions, document)
+        """How the newest trial ended; with it, in the same transaction, what was said and the diagnosis that follows from it.
+
+        `heard` as in `append`.
+        """
+        trial = await self._write(incidents.settle, team, incident, result, by, note, contributions, document, heard)
         assert trial is not None  # a result always finds or makes its trial
         return trial
 
@@ -119,9 +132,14 @@ class Store:
         *,
         contributions: Sequence[Contribution] = (),
         document: Mapping[str, Any] | None = None,
+        heard: Sequence[Contribution] = (),
     ) -> Trial | None:
-        """The newest result taken back, and the trials it opened; None when there is no result."""
-        return await self._write(incidents.settle, team, incident, None, by, None, contributions, document)
+        """The newest result taken back, and the trials it opened; None when there is no result. `heard` as in `append`."""
+        return await self._write(incidents.settle, team, incident, None, by, None, contributions, document, heard)
+
+    async def show_anew(self, team: str, incident: str) -> None:
+        """Its message in a chat is due to be drawn anew: the chat's own door does that."""
+        await self._write(incidents.show_anew, team, incident)
 
     async def walk(self, viewer: Sight) -> AsyncIterator[Incident]:
         """Every incident that someone may see, oldest first."""
@@ -168,9 +186,12 @@ class Store:
         await self._write(erasure.forget, team, incident, by)
         await self._squeeze()
 
-    async def erase_message(self, team: str, channel: str, ts: str) -> list[str]:
-        """A chat message or its file was deleted: erase what it contributed; gives the ids of the incidents."""
-        touched = await self._write(erasure.erase_message, team, channel, ts)
+    async def erase_message(self, team: str, channel: str, ts: str, *, anew: bool = True) -> list[str]:
+        """A chat message or its file was deleted: erase what it contributed; gives the ids of the incidents.
+
+        Their messages are drawn anew; `anew` off: the caller shows what is left.
+        """
+        touched = await self._write(erasure.erase_message, team, channel, ts, anew)
         if touched:
             await self._squeeze()
         return touched
@@ -196,7 +217,7 @@ class Store:
         """Erase the evidence of incidents untouched since a moment, some at a time so that others get their turn; gives how many."""
         await self._take_in()
         total = 0
-        while count := await self._write(erasure.purge_page, micros(older_than), _PURGE_PAGE):
+        while count := await self._write(erasure.purge_page, micros(older_than), _PURGE_PAGE, total):
             total += count
         await self._write(erasure.drop_done, micros(older_than))
         if total:
@@ -272,9 +293,9 @@ class Store:
         """Keep what arrived before it is acknowledged; False when its key is already there. It is due in `after` seconds."""
         return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise, after)
 
-    async def arrived(self, team: str, key: str) -> bool:
-        """Whether something of that key was ever delivered, done or not."""
-        return await self._read(deliveries.arrived, team, key)
+    async def arrived(self, team: str, *keys: str) -> bool:
+        """Whether something of one of these keys was ever delivered, done or not."""
+        return await self._read(deliveries.arrived, team, keys)
 
     async def claim(self, worker: str, lease_seconds: float) -> Delivery | None:
         """The oldest delivery whose thread has none before it, for this worker until the lease runs out.
@@ -320,6 +341,14 @@ class Store:
     async def reply_of(self, team: str, channel: str, thread: str, kind: str) -> OwnReply | None:
         """Our message of that kind in a thread."""
         return await self._read(deliveries.reply_of, team, channel, thread, kind)
+
+    async def note_file(self, team: str, file: str, channel: str, ts: str) -> None:
+        """Which message a file came with: when it is deleted, a chat may name the file alone."""
+        await self._write(deliveries.note_file, team, file, channel, ts)
+
+    async def messages_with(self, team: str, file: str) -> list[tuple[str, str]]:
+        """(channel, ts) of every message that a file came with."""
+        return await self._read(deliveries.messages_with, team, file)
 
     # Workspaces
 
@@ -404,4 +433,15 @@ class Store:
                 await connection.run_sync(taken.take_in)
 
 
-__all__ = ["Deed", "Delivery", "Found", "LostClaimError", "OwnReply", "Store", "StoreError", "UnknownIncidentError", "open_store"]
+__all__ = [
+    "Deed",
+    "Delivery",
+    "ErasedMeanwhileError",
+    "Found",
+    "LostClaimError",
+    "OwnReply",
+    "Store",
+    "StoreError",
+    "UnknownIncidentError",
+    "open_store",
+]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.domain.incident import Contribution, Incident, Origin
-from bot.store.errors import StoreError
+from bot.store.errors import ErasedMeanwhileError, StoreError
 from bot.usecases.desk import Desk
 from bot.usecases.judge import QUESTION, REFUTED
 from bot.usecases.reply import Reply, Unusable
@@ -45,7 +45,9 @@ async def diagnose(
         if any(p.get("outcome") == REFUTED for p in precedents):  # only what failed changes what is offered: else all is read already
             document = dict(await desk.judge(said, precedents))
         document["similar"] = await desk.store.similar(origin, document, leave_out=into)
-        incident = await desk.store.append(origin, contributions, document, into=into)
+        incident = await desk.store.append(origin, contributions, document, into=into, heard=earlier.contributions if earlier else ())
+    except ErasedMeanwhileError:
+        return await diagnose(desk, origin, contributions, into=into, talk=talk, asked=asked)
     except StoreError as error:
         return Reply("diagnosis", document, warning=f"The diagnosis was not kept: {error}")
     return Reply("diagnosis", {**document, "id": incident})

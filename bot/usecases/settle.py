@@ -6,6 +6,7 @@ from typing import Any
 from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
 from bot.reading.redact import redact
 from bot.store.derived import change_key
+from bot.store.errors import ErasedMeanwhileError
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.recall import find, kept
 from bot.usecases.reply import Reply, Unusable
@@ -44,9 +45,13 @@ async def settle(
         raise Unusable(_without_change(incident, result))
     said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result, message)
     document = await _next_document(desk, incident, said) if result == "same" else None
-    trial = await kept(desk).record_outcome(
-        viewer.team, incident.id, _result(result), viewer.user, note, contributions=(said,), document=document
-    )
+    try:
+        trial = await kept(desk).record_outcome(
+            viewer.team, incident.id, _result(result), viewer.user, note, contributions=(said,), document=document,
+            heard=incident.contributions,
+        )  # fmt: skip
+    except ErasedMeanwhileError:
+        return await settle(desk, viewer, incident_id, result, note, message=message)
     after = await find(desk, viewer, incident.id)
     return _reply(after, trial, result, _sentence(after, trial, result))
 
@@ -66,7 +71,12 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
         document = await _judged(desk, incident, said)
         if taken.change and change_key(document.get("recommendation")) != change_key(taken.change):
             document = {**document, "recommendation": dict(taken.change), "alternatives": _others(document, taken.change)}
-    trial = await kept(desk).undo_outcome(viewer.team, incident.id, viewer.user, contributions=(said,), document=document)
+    try:
+        trial = await kept(desk).undo_outcome(
+            viewer.team, incident.id, viewer.user, contributions=(said,), document=document, heard=incident.contributions
+        )
+    except ErasedMeanwhileError:
+        return await undo(desk, viewer, incident_id, message=message)
     after = await find(desk, viewer, incident.id)
     return _reply(after, trial or taken, None, _taken_back(incident, taken))
 

@@ -129,7 +129,6 @@ async def forget(request: web.Request) -> web.Response:
     if form.fields.get("sure") != "yes":
         raise Fault(400, "Nothing was erased", "Tick the box that says you are sure, then press the button again.")
     reply = await door.asks.forget(door.desk, viewer_of(request), name)
-    await door.asks.show_anew(door.desk, viewer_of(request), name, erased=True)
     return go(request, f"/d/{name}", reply.document["says"])
 
 

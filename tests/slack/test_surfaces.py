@@ -475,7 +475,6 @@ async def test_what_is_settled_and_erased_on_the_page_is_shown_in_the_thread(wor
         await show_anew(door.room.desk, viewer, "D-0001")
         await world.until(lambda: "Undo" in words(answer))
         await forget(door.room.desk, viewer, "D-0001")
-        await show_anew(door.room.desk, viewer, "D-0001", erased=True)
         await world.until(lambda: "is erased" in words(answer))
         await world.quiet()
         assert "Tried to allocate" not in words(answer)

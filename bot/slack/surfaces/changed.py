@@ -1,10 +1,10 @@
-"""An incident that was settled, added to or erased on the page: its message here says so too."""
+"""An incident that was settled, added to or erased elsewhere, or with age: its message here says so too."""
 
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import refresh
-from bot.usecases.show_anew import CHANGED
+from bot.store.deliveries import CHANGED
 
 
 def takes(arrival: Arrival) -> bool:

@@ -24,7 +24,7 @@ async def work(room: Room, job: Job) -> None:
     asked = asked or (short_of_memory(body["text"]) and await room.store.watched(job.who.team, place.channel))
     if not part and not (asked and (body["files"] or is_evidence(body["text"]))):
         return
-    await room.store.erase_message(job.who.team, place.channel, body["ts"])
+    await room.store.erase_message(job.who.team, place.channel, body["ts"], anew=False)
     await withdraw(room, job, place)
     await diagnose(room, job, place, await hear(room, job, place, free=part), remark="Updated with the edited message")
 

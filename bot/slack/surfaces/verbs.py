@@ -143,7 +143,6 @@ async def _forget(room: Room, asked: Asked) -> Said:
     if wanted is None:
         return [], "Which one? For example: forget D-0187"
     reply = await room.asks.forget(room.desk, asked.sight.viewer, wanted)
-    await refresh(room, asked.job, wanted, erased=True)
     return [], str(reply.document["says"])
 
 
@@ -159,7 +158,7 @@ async def _outcome(room: Room, asked: Asked) -> Said:
     else:
         note = " ".join(words[at + 1 :]) or None
         reply = await room.asks.settle(room.desk, viewer, wanted, words[at].lower(), note, message=asked.job.arrival.key)
-    await refresh(room, asked.job, wanted)
+    await room.asks.show_anew(room.desk, viewer, wanted)
     return [], str(reply.document["says"])
 
 
