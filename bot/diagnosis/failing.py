@@ -88,6 +88,8 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
     standing = {id(f): _standing(f, quoted, figured) for f in candidates}
+    if any("sampler_warmup" in f.kinds and _EXCEPTION_LIKE.match(f.text) for f in candidates):
+        standing |= {id(f): 5 for f in candidates if _in_words(f)}  # who tells of it says less than the engine's own sentence
     standing |= {id(f): 1 for f in candidates if standing[id(f)] == 0 and _told_in_full_below(f, candidates, evidence)}
     first = min(candidates, key=lambda f: (standing[id(f)], f.source, f.order))
     return earlier_by_the_clock(first, [f for f in candidates if standing[id(f)] == standing[id(first)]])

@@ -57,6 +57,18 @@ def test_the_first_error_is_the_workers_and_not_the_engine_cores_copy() -> None:
     assert (error["line"], error["kind"], error["tried_bytes"], error["free_bytes"]) == (4, "torch_oom", 2**30, 2**29)
 
 
+def test_an_error_that_a_sentence_names_is_the_first_error_where_no_program_raises_it() -> None:
+    document = judged("Same start, one flag more:\n\n- `--gpu-memory-utilization 0.82` → `torch.OutOfMemoryError` while the weights load\n")
+    assert (document["first_error"]["line"], document["phase"], document["verdict"]) == (3, "weight_loading", "likely")
+
+
+def test_what_a_sentence_names_gives_way_to_what_the_engine_raises() -> None:
+    told = "It dies with `CUDA out of memory` while it warms up.\n"
+    sampler = "RuntimeError: CUDA out of memory occurred when warming up sampler with 256 dummy requests."
+    document = judged(told + sampler)
+    assert (document["first_error"]["line"], document["first_error"]["kind"]) == (2, "sampler_warmup")
+
+
 def test_the_sampler_sentence_is_not_the_first_error_where_an_allocation_stands_above_it() -> None:
     text = (
         oom("592.00 MiB", "11.00 MiB", private="40.00 MiB")
