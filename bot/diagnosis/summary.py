@@ -116,7 +116,7 @@ def sizing_note(scene: Scene, phase: Phase, rule: str | None) -> tuple[str, ...]
     """What `oombot size` has to do with it: it answers a question, and says whether a model and cards that are named go together."""
     size = _size_command(scene)
     if rule == "not-oom.question":
-        return (f"This reads as a question; no failure is shown. `{size}` tells what a model needs and what fits.",)
+        return (f"This reads as a question; no failure is shown. `{size}` tells what it needs and what fits.",)
     if phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
         return (f"`{size}` says whether this model goes onto these cards, and what is left for its cache.",)
     return ()
