@@ -196,8 +196,8 @@ async def page_checks(settings: Settings, store: "Store") -> "Sequence[Check]":
 
 async def slack_checks(settings: Settings, store: "Store") -> "Sequence[Check]":
     """What doctor asks of Slack; one line that says how to set it up where nothing is set."""
-    from bot.cli.desk import judged_here
     from bot.usecases.doctor import Check
+    from bot.usecases.judge import judged_here
 
     door = _slack(_desk(settings, store, judged_here), settings, store)
     if door is None:

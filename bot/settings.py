@@ -63,7 +63,6 @@ class Settings:
     hf_token: str | None = _setting("HF_TOKEN", None, "as huggingface_hub reads it", secret=True)
     hf_hub_offline: str | None = _setting("HF_HUB_OFFLINE", None, "as huggingface_hub reads it")
     retention_days: int = _setting("OOMBOT_RETENTION_DAYS", 90, "evidence is erased after so many days; 0: never", span=(0, 36_500))
-
     diagnoses_per_person: int = _setting(
         "OOMBOT_DIAGNOSES_PER_PERSON", 60, "messages with a log that one person in Slack has diagnosed within an hour; 0: any number",
         span=(0, 100_000),

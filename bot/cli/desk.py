@@ -1,24 +1,19 @@
 """The desk of a command: this machine's database, the rulebook, and judging in this process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from bot.domain.incident import LOCAL_TEAM, Contribution
+from bot.domain.incident import LOCAL_TEAM
 from bot.rulebook.load import load_rulebook
 from bot.settings import Settings
 from bot.usecases.desk import Desk, Viewer
-from bot.usecases.judge import judge
+from bot.usecases.judge import judged_here
 
 LOCAL = Viewer(team=LOCAL_TEAM)
 T = TypeVar("T")
-
-
-async def judged_here(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Judge in this process: a command has nothing else to answer meanwhile."""
-    return judge(load_rulebook(), contributions, precedents)
 
 
 @asynccontextmanager

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from getpass import getuser
 from typing import Any
 
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import kept
+from bot.usecases.desk import Desk, Viewer, kept
 from bot.usecases.reply import Reply
 
 SAID = {

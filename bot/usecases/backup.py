@@ -8,8 +8,7 @@ from bot.store.audit import Deed
 from bot.store.schema import sqlite_file
 from bot.store.store import open_store
 from bot.usecases.audit import account
-from bot.usecases.desk import Desk
-from bot.usecases.recall import kept
+from bot.usecases.desk import Desk, kept
 from bot.usecases.reply import Reply, Unusable, notice
 from bot.usecases.wording import incidents
 

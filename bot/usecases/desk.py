@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.incident import Contribution
 from bot.settings import Settings
+from bot.usecases.reply import Unusable
 
 if TYPE_CHECKING:
     from bot.rulebook.book import Rulebook
@@ -35,3 +36,10 @@ class Desk:
     judge: Judge
     now: Callable[[], datetime]
     store: "Store | None" = None
+
+
+def kept(desk: Desk) -> "Store":
+    """The store; Unusable where nothing is kept."""
+    if desk.store is None:
+        raise Unusable("Nothing is kept here (--no-store), so there is no history. Leave that option out.")
+    return desk.store

@@ -10,8 +10,7 @@ from bot.domain.foreign import foreign_json
 from bot.store.audit import Deed
 from bot.store.dump import PARTS, SCHEMA, flaw_of, incident_types
 from bot.usecases.audit import account
-from bot.usecases.desk import Desk
-from bot.usecases.recall import kept
+from bot.usecases.desk import Desk, kept
 from bot.usecases.reply import Reply, Unusable, notice
 from bot.usecases.wording import incidents
 

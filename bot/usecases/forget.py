@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bot.usecases.audit import account
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import find, kept
+from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.recall import find
 from bot.usecases.reply import Reply, notice
 from bot.usecases.wording import incidents
 

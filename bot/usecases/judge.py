@@ -10,6 +10,7 @@ from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.reading.redact import hidden_in
 from bot.rulebook.book import Rulebook
+from bot.rulebook.load import load_rulebook
 from bot.usecases.as_json import diagnosis_document
 from bot.usecases.wording import named_change, some_named
 
@@ -59,6 +60,11 @@ def _topic(book: Rulebook, document: Mapping[str, Any]) -> dict[str, str] | None
     except NoTopicError:
         return None
     return {"id": found.id, "title": found.title}
+
+
+async def judged_here(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The same in this process, by its own rules: for who has nothing else to answer meanwhile, such as a command."""
+    return judge(load_rulebook(), contributions, precedents)
 
 
 def _weigh(evidence: Evidence, ranks: int) -> tuple[int, int] | None:

@@ -7,8 +7,7 @@ from bot.domain.incident import Contribution, Incident, Trial
 from bot.store.numbers import label, stamp
 from bot.store.query import parse
 from bot.store.search import Found
-from bot.store.store import Store
-from bot.usecases.desk import Desk, Viewer
+from bot.usecases.desk import Desk, Viewer, kept
 from bot.usecases.erased import what_stays
 from bot.usecases.reply import Reply, Unusable
 
@@ -66,13 +65,6 @@ def may_see(viewer: Viewer, incident: Incident) -> bool:
     if origin.team != viewer.team or (viewer.enterprise and origin.enterprise not in (None, viewer.enterprise)):
         return False
     return viewer.channels is None or origin.channel in viewer.channels
-
-
-def kept(desk: Desk) -> Store:
-    """The store; Unusable where nothing is kept."""
-    if desk.store is None:
-        raise Unusable("Nothing is kept here (--no-store), so there is no history. Leave that option out.")
-    return desk.store
 
 
 def shown_trial(trial: Trial) -> dict[str, Any]:

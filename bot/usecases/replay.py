@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.incident import Incident
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import find, kept
+from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable, notice
 
 _MOST_SHOWN = 200

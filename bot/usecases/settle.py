@@ -7,8 +7,8 @@ from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
 from bot.reading.redact import redact
 from bot.store.derived import change_key
 from bot.store.errors import ErasedMeanwhileError
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import find, kept
+from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.wording import deed, in_words
 

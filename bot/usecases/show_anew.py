@@ -1,7 +1,7 @@
 """What was changed beside the chat that an incident stands in is due to be drawn anew there: the chat's own door does that."""
 
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import find, kept
+from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.recall import find
 
 
 async def show_anew(desk: Desk, viewer: Viewer, incident_id: str) -> None:

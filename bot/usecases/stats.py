@@ -4,8 +4,7 @@ from datetime import datetime
 
 from bot.store.numbers import moment
 from bot.store.query import parse
-from bot.usecases.desk import Desk, Viewer
-from bot.usecases.recall import kept
+from bot.usecases.desk import Desk, Viewer, kept
 from bot.usecases.reply import Reply, Unusable
 
 

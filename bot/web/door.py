@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.settings import Settings
 from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk, Viewer
+from bot.usecases.doctor import Check
 from bot.web.metrics import Meters
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 Visible = Callable[[str, str, str | None], Awaitable[frozenset[str] | None]]
 """(team, user, enterprise) -> channels this person may read; None: the bot is not in that workspace."""
 
-Probe = Callable[[], Awaitable[Sequence[Any]]]
-"""One room's `checks`: what it needs to work, each a Check of bot/usecases/doctor.py."""
+Probe = Callable[[], Awaitable[Sequence[Check]]]
+"""One room's `checks`: what it needs to work."""
 
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs something that can be pickled in another process, and gives what it gave."""

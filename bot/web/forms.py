@@ -14,11 +14,11 @@ from bot.web.faults import Fault
 from bot.web.showing import FORM_COOKIE
 from bot.web.signing import form_token, same
 
-LIMIT = 200 * 2**20
-FIELD_LIMIT = 2**20
+LIMIT = 200 * 2**20  # bytes of a whole form
+FIELD_LIMIT = 2**20  # of all its short fields together
 MOST_PARTS = 200
 """Each file of a form holds an open file until it is read."""
-DRAIN = 4 * LIMIT
+DRAIN = 4 * LIMIT  # bytes read on after a refusal
 CHUNK = 2**18
 STREAMED = ("paste", "file")
 

@@ -8,10 +8,12 @@ from aiohttp import web
 
 from bot.settings import is_loopback
 from bot.store.errors import StoreError
+from bot.usecases.doctor import Check
 from bot.web.access import came_from_here
 from bot.web.door import Door, Probe, door_of
 
 PATIENCE = 3.0
+"""Seconds that a room has to answer in: whoever probes gives up soon after."""
 
 
 async def healthz(request: web.Request) -> web.Response:
@@ -23,22 +25,21 @@ async def readyz(request: web.Request) -> web.Response:
     """200 when everything this bot is set up to use works; else 503 with the names of what does not."""
     results = await asyncio.gather(*(_probed(probe) for probe in door_of(request).probes))
     checks = [check for found in results for check in found]
-    failing = [name for name, ok, _ in checks if ok is False]
+    failing = [check.name for check in checks if check.ok is False]
     # Where the database lies and what it holds is for this machine alone; a probe from elsewhere looks at the status.
     told = came_from_here(request)
-    rows = [{"name": name, "ok": ok, **({"says": says} if told else {})} for name, ok, says in checks]
+    rows = [{"name": check.name, "ok": check.ok, **({"says": check.says} if told else {})} for check in checks]
     body = {"ok": not failing, "failing": failing, "checks": rows}
     return web.json_response(body, status=503 if failing else 200)
 
 
-async def _probed(probe: Probe) -> Sequence[tuple[str, bool | None, str]]:
+async def _probed(probe: Probe) -> Sequence[Check]:
     try:
-        found = await asyncio.wait_for(probe(), PATIENCE)
+        return await asyncio.wait_for(probe(), PATIENCE)
     except TimeoutError:
-        return [(_name(probe), False, f"gave no answer within {PATIENCE:g} seconds")]
+        return [Check(_name(probe), False, f"gave no answer within {PATIENCE:g} seconds")]
     except Exception as failure:  # a probe that breaks is a room that does not work, whatever broke
-        return [(_name(probe), False, f"failed: {type(failure).__name__}")]
-    return [(check.name, check.ok, check.says) for check in found]
+        return [Check(_name(probe), False, f"failed: {type(failure).__name__}")]
 
 
 def _name(probe: Any) -> str:

@@ -9,10 +9,10 @@ from bot.reading.large import numbered
 from bot.reading.read import LONG_ANSWER
 from bot.reading.text import split_lines
 
-WHOLE = 40
-AROUND = 4
-SLIT = 3
-WIDEST = 2000
+WHOLE = 40  # lines: a source of no more is shown as it is
+AROUND = 4  # lines shown on either side of a telling one
+SLIT = 3  # lines: a gap of no more is closed
+WIDEST = 2000  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _worth_showing(marks: Iterable[int], count: int) -> set[int]:
         wanted.update(range(max(1, line - AROUND), min(count, line + AROUND) + 1))
     if not wanted:
         return set(range(1, min(count, WHOLE) + 1))
-    ordered = sorted(wanted | {0, count + 1})  # a gap of a few lines is not worth a gap
+    ordered = sorted(wanted | {0, count + 1})
     for above, below in pairwise(ordered):
         if below - above - 1 <= SLIT:
             wanted.update(range(above + 1, below))
