@@ -80,6 +80,7 @@ class FactFinder:
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
         self._goes_on = lru_cache(maxsize=4096)(self._going_on)
         self._may_cross = lru_cache(maxsize=16384)(self._going_over)
+        self._crossing = lru_cache(maxsize=1024)(self._crossed)
 
     def anchored(self, lines: Sequence[LogLine]) -> Mapping[int, Mapping[str, FactRule]]:
         """The rules that lines may match, by the place of the line and their id: those with an anchor in it."""
@@ -88,21 +89,20 @@ class FactFinder:
             hits.setdefault(place, {})[anchor] = None
         return {place: {rule.id: rule for anchor in anchors for rule in self._rules[anchor]} for place, anchors in hits.items()}
 
-    def broken(self, line: LogLine, after: LogLine) -> Mapping[str, FactRule]:
-        """The rules with an anchor in the break between a line and the one after it, with or without a space."""
-        if after.source != line.source or (after.signed and after.speaker.key != line.speaker.key):
-            return {}
-        left, right = line.text, after.text.lstrip()
-        bare = left.rstrip()
+    def broken(self, left: str, right: str) -> Mapping[str, FactRule]:
+        """The rules with an anchor in the break between two lines, with or without a space."""
+        bare, right = left.rstrip(), right.lstrip()
         if not self._may_cross(left[-2:], bare[-2:], right[:2]):
             return {}
-        heads = ((left[-_BOUNDARY:], ""), (bare[-_BOUNDARY:], " "))
-        return {rule.id: rule for head, joint in heads for rule in self._crossing(head, f"{joint}{right[:_BOUNDARY]}")}
+        return self._crossing(left[-_BOUNDARY:], bare[-_BOUNDARY:], right[:_BOUNDARY])
 
-    def _crossing(self, head: str, tail: str) -> Iterator[FactRule]:
-        for anchor, start, end in self._automaton.find_matches_as_indexes(head + tail, overlapping=True):
-            if start < len(head) < end:
-                yield from self._rules[anchor]
+    def _crossed(self, left: str, bare: str, right: str) -> Mapping[str, FactRule]:
+        found: dict[str, FactRule] = {}
+        for head, tail in ((left, right), (bare, f" {right}")):
+            for anchor, start, end in self._automaton.find_matches_as_indexes(head + tail, overlapping=True):
+                if start < len(head) < end:
+                    found |= {rule.id: rule for rule in self._rules[anchor]}
+        return found
 
     def _going_over(self, end: str, bare: str, begin: str) -> bool:
         """May an anchor go over a break, where these letters end the line and begin the next?"""

@@ -2,14 +2,14 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
-from bot.reading.prose import is_talk, is_unsigned
+from bot.reading.prose import Talking, is_unsigned
 from bot.reading.said import speech_of
 from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
@@ -31,14 +31,15 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     tracebacks = Tracebacks(lines)
     reader = _Reader(finder_of(book), lines)
     recurring = _Recurring()
+    talking = Talking(book)
     spoken: list[int] = []
     for order, line in enumerate(lines):
         if not line.text or tracebacks.takes(order) or recurring.counts(order, line) or _only_raises(line.text):
             continue
-        if is_talk(book, line):
+        if line in talking:
             spoken.append(order)
         found = reader.facts_of(order)
-        if not line.signed and order and (begun := reader.begun_above(order, {fact.id for fact in found})):
+        if order and not line.signed and (begun := reader.begun_above(order, found)):
             known = {(fact.id, fact.order) for fact in facts[-LATELY:]}
             facts += [*recurring.last(reader), *(fact for fact in begun if (fact.id, fact.order) not in known)]
         if found:
@@ -51,7 +52,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
 
 def _only_raises(text: str) -> bool:
     """A statement of source code that says nothing of what it raised."""
-    return text.lstrip().startswith("raise ") and not _RAISED.search(text)
+    return "raise " in text and text.lstrip().startswith("raise ") and not _RAISED.search(text)
 
 
 def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[Fact]:
@@ -101,7 +102,7 @@ class _Recurring:
 
     def counts(self, order: int, line: LogLine) -> bool:
         """Is the line one of them? Then it is counted."""
-        if (line.speaker.key, line.text[:1].isdigit() or line.text[:1]) not in self._starts:
+        if not self._starts or (line.speaker.key, line.text[:1].isdigit() or line.text[:1]) not in self._starts:
             return False
         form = line.speaker.key, line.text.translate(_NO_FIGURES)
         if form in self._known:
@@ -127,22 +128,32 @@ class _Reader:
         self._finder = finder
         self._lines = lines
         self._anchored = finder.anchored(lines)
-        self._read: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
+        self._figures: dict[tuple[str, int, int], bool] = {}
 
     def facts_of(self, order: int) -> list[Fact]:
         """What the line at this place says."""
         rules = self._anchored.get(order, {})
-        if order + 1 < len(self._lines):
-            broken = self._finder.broken(self._lines[order], self._lines[order + 1])
-            rules = {**rules, **broken} if broken else rules
+        if broken := self._broken(order):
+            rules = {**rules, **broken}
         return list(self._matched(rules.values(), order)) if rules else []
 
-    def begun_above(self, order: int, known: set[str]) -> list[Fact]:
+    def _broken(self, order: int) -> Mapping[str, FactRule]:
+        """The rules with an anchor in the break behind the line, if it may go on there."""
+        if order + 1 == len(self._lines):
+            return {}
+        line, after = self._lines[order], self._lines[order + 1]
+        if after.source != line.source or (after.signed and after.speaker.key != line.speaker.key):
+            return {}
+        return self._finder.broken(line.text, after.text)
+
+    def begun_above(self, order: int, said: Sequence[Fact]) -> list[Fact]:
         """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
         rules = self._anchored.get(order)
         above, line = self._lines[order - 1], self._lines[order]
         if rules is None or above.source != line.source or not above.text.strip():
             return []
+        known = {fact.id for fact in said}
         broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]
         return list(self._matched(broken, order - 1)) if broken else []
 
@@ -161,30 +172,34 @@ class _Reader:
 
     def _figured(self, order: int, rule: FactRule) -> bool:
         """Does a figure stand there, or where the line may go on?"""
-        figure = quick(f"(?i){rule.figure}")
-        return any(figure.search(line.text) for line in self._lines[order : order + 1 + max(rule.spans, 1)])
+        spans = max(rule.spans, 1)
+        known = (rule.figure, order, spans)
+        if known not in self._figures:
+            figure = quick(f"(?i){rule.figure}")
+            self._figures[known] = any(figure.search(line.text) for line in self._lines[order : order + 1 + spans])
+        return self._figures[known]
 
     def _captured(self, rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
         if not rule.pattern:
             return {}
-        known = (rule.id, line.text)
-        if known not in self._read:
-            self._read[known] = _fields(rule, line.text, len(line.text))
-        best = self._read[known]
-        alone = not rule.spans and (not following or following[0].signed)
+        within = len(line.text)
+        best = self._fields(rule, line.text, within)
+        ends = not rule.spans and (not following or following[0].signed)
         for text in _joined(rule, line, following):
-            if best is not None and (len(best) == len(rule.fields) or alone):
+            if best is not None and (ends or len(best) == len(rule.fields)):
                 break
-            fields = _fields(rule, text, len(line.text), at_break=best is None and len(line.text) > SHORT)
+            fields = self._fields(rule, text, within, at_break=best is None and within > SHORT)
             if fields is not None and (best is None or len(fields) > len(best)):
                 best = fields
         return best
 
-
-def _fields(rule: FactRule, text: str, within: int, at_break: bool = False) -> dict[str, Any] | None:
-    """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
-    match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
-    return None if match is None or match.start() > within else _parsed(rule, groups(match))
+    def _fields(self, rule: FactRule, text: str, within: int, *, at_break: bool = False) -> dict[str, Any] | None:
+        """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
+        known = (rule.id, text, within)  # the same text, joined from other lines, may begin elsewhere
+        if known not in self._read:
+            match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
+            self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
+        return self._read[known]
 
 
 def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
@@ -201,8 +216,10 @@ def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iter
     if tail:
         yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
     if tail and not prose:
-        yield line.text + "".join(t.lstrip() for t in tail)
-        yield line.text + "".join(tail)
+        tight, loose = "".join(t.lstrip() for t in tail), "".join(tail)
+        yield line.text + tight
+        if loose != tight:
+            yield line.text + loose
 
 
 def _parsed(rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:

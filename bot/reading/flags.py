@@ -14,7 +14,7 @@ from bot.domain.known import Known
 from bot.domain.size import LARGEST
 from bot.reading.anchored import standing
 from bot.reading.manifests import argument_texts
-from bot.reading.shorthand import MARKS, figures_in, named_figures_in
+from bot.reading.shorthand import FORMS, MARKED, MARKS, Form, figures_in, named_figures_in
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule
 
@@ -93,34 +93,49 @@ class ArgumentReader:
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
-        self._automaton = ahocorasick_rs.AhoCorasick([*self._anchors, *MARKS])
-        self._advice = [words for advice in book.advice if not advice.signed for words in advice.says]
-        self._signed_advice = [words for advice in book.advice if advice.signed for words in advice.says] + self._advice
+        self._advice = [(words, advice.signed) for advice in book.advice for words in advice.says]
+        self._automaton = ahocorasick_rs.AhoCorasick([*self._anchors, *MARKS, *(words for words, _ in self._advice)])
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
-        texts = [text for _, text in lines]
-        given, marked = set(), set()
-        for place, anchor, start in standing(self._automaton, texts):
-            if anchor >= len(self._anchors):
-                marked.add(place)
-            elif _ends(self._anchors[anchor], texts[place], start):
-                given.add(place)
+        given, marked, advised = self._standing([text for _, text in lines])
         known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
-        for place, (line, text) in enumerate(lines):
+        for place in sorted(given | marked.keys()):
+            line, whole = lines[place]
             prose = line.level is None
-            figures = prose and not line.speaker.pid and (place in given or place in marked)
-            if len(text) > LONGEST or not (place in given or figures):
+            figures = prose and not line.speaker.pid
+            if len(whole) > LONGEST or not (place in given or figures):
                 continue
-            text = _before(self._advice if prose else self._signed_advice, text)
+            text = whole[: min(advised.get((place, signed), len(whole)) for signed in ((False,) if prose else (False, True)))]
             if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in _CURES))):
                 text = _PROPOSED.sub("", text)
             if place in given:
                 if (text, prose) not in known:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
-                yield from ((line, found) for found in known[text, prose])
+                for found in known[text, prose]:
+                    yield line, found
             if figures:
-                yield from ((line, found) for found in self._said(text, named=place in given))
+                forms = [FORMS[n] for n in sorted(marked.get(place, ()))]
+                forms = forms if text == whole else [form for form in forms if form.stands_in(text)]
+                for found in self._said(text, forms, named=place in given):
+                    yield line, found
+
+    def _standing(self, texts: Sequence[str]) -> tuple[set[int], dict[int, set[int]], dict[tuple[int, bool], int]]:
+        """(the lines that may give an argument, the forms of which a mark stands in a line, where in a line advice begins)."""
+        given: set[int] = set()
+        marked: dict[int, set[int]] = {}
+        advised: dict[tuple[int, bool], int] = {}
+        marks, advice = len(self._anchors), len(self._anchors) + len(MARKS)
+        for place, found, start in standing(self._automaton, texts):
+            if found < marks:
+                if place not in given and _ends(self._anchors[found], texts[place], start):
+                    given.add(place)
+            elif found < advice:
+                marked.setdefault(place, set()).update(MARKED[found - marks])
+            else:
+                key = place, self._advice[found - advice][1]
+                advised[key] = min(start, advised.get(key, start))
+        return given, marked, advised
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
         for given in self._given(text):
@@ -178,19 +193,14 @@ class ArgumentReader:
             yield Found(rule, value, trust)
             at = match.end()
 
-    def _said(self, text: str, *, named: bool) -> Iterator[Found]:
+    def _said(self, text: str, forms: Sequence[Form], *, named: bool) -> Iterator[Found]:
         """Figures that people give in words or without a key's marks. `named`: an argument's own name stands in the text."""
-        for name, figure, end in chain(figures_in(text), named_figures_in(text) if named else ()):
+        for name, figure, end in chain(figures_in(text, forms), named_figures_in(text) if named else ()):
             rule = self._rules.get(name) or self._key(name)
             if rule is None or rule.kind not in ("int", "float") or (value := _typed(rule, figure)) is None:
                 continue
             yield Found(rule, value, PROSE)
             yield from self._more(rule, text, end, PROSE)
-
-
-def _before(words: Sequence[str], text: str) -> str:
-    """The text up to the first of these words."""
-    return text[: min((at for said in words if (at := text.find(said)) >= 0), default=len(text))]
 
 
 def _anchors(spellings: Iterable[str]) -> Iterator[str]:

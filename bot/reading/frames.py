@@ -83,7 +83,7 @@ def frame_of(line: LogLine, following: Sequence[LogLine] = (), order: int = 0) -
 
 def _matched(text: str, joined: int = 0) -> _Found | None:
     for form in _FORMS:
-        if all(need in text for need in form.needs) and (match := form.pattern.search(text)) is not None:
+        if form.needs[0] in text and all(need in text for need in form.needs) and (match := form.pattern.search(text)) is not None:
             return form, match, joined
     return None
 

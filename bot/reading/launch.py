@@ -125,6 +125,8 @@ def _model_first(words: Sequence[str]) -> list[str]:
 
 def _words(text: str) -> Iterator[str]:
     """Shell words up to a pipe, a redirection or the end of the command; of an unclosed quote what stands before it."""
+    if not text.strip():
+        return  # a lexer is made slowly, and behind most images nothing stands
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""

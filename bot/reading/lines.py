@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from bot.domain.evidence import LogLine
@@ -11,7 +12,7 @@ from bot.reading.margins import unframed
 from bot.reading.signatures import UNSIGNED, Head, head_of, signatures_of
 from bot.reading.text import BOXED, clean, unboxed
 from bot.reading.unwrap import Shipped, unwrap
-from bot.reading.wraps import joint, wrap_of
+from bot.reading.wraps import Wrap, joint, wrap_of
 from bot.rulebook.book import Rulebook
 
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
@@ -20,9 +21,8 @@ _SIMILAR = re.compile(r"^\s*\[?(?:\.\.\.|…)\s*\(?(\d{1,9}) (?:more )?similar")
 
 
 class _Piece(NamedTuple):
-    """A cleaned stretch of one physical line: its record, its width before peeling, what is left, and its signatures."""
+    """A cleaned stretch of a physical line: its width before peeling, what is left, and its signatures."""
 
-    shipped: Shipped
     width: int
     text: str
     head: Head
@@ -31,20 +31,33 @@ class _Piece(NamedTuple):
 def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
     """LogLines of numbered text lines. A line glued from several gives several of one number; one broken by a hard wrap gives one."""
     peel = signatures_of(book).peel
-    pieces: list[_Piece] = []
-    for shipped in unwrap(unframed(list(lines))):
-        for part in pieces_of(shipped.text):
-            cleaned = clean(part)
-            text, head = peel(cleaned, shipped.group)
-            text = unboxed(text) if text.startswith(BOXED) else text
-            pieces.append(_Piece(shipped, len(cleaned), text, head))
-    for shipped, text, head in _inherited(_rejoined(book, pieces)):
+    for shipped, text, head in _inherited(_rejoined(book, _pieces(book, lines))):
         for record in records_of(text):
             if record is text:
                 yield _log_line(source, shipped, text, head)
             else:
                 rest, own = peel(record)
                 yield _log_line(source, shipped, rest, _both(head, own, shipped))
+
+
+def _pieces(book: Rulebook, lines: Iterable[tuple[int, str]]) -> list[tuple[Shipped, _Piece]]:
+    """The pieces of each line with what its export says of it; lines that are alike are taken apart once."""
+    known: dict[tuple[str, str], Sequence[_Piece]] = {}
+    found: list[tuple[Shipped, _Piece]] = []
+    for shipped in unwrap(unframed(list(lines))):
+        alike = shipped.text, shipped.group
+        pieces = known.get(alike)
+        if pieces is None:
+            pieces = known[alike] = [_peeled(book, part, shipped.group) for part in pieces_of(shipped.text)]
+        for piece in pieces:
+            found.append((shipped, piece))
+    return found
+
+
+def _peeled(book: Rulebook, part: str, group: str) -> _Piece:
+    cleaned = clean(part)
+    text, head = signatures_of(book).peel(cleaned, group)
+    return _Piece(len(cleaned), unboxed(text) if text.startswith(BOXED) else text, head)
 
 
 def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[Shipped, str, Head]]:
@@ -64,36 +77,44 @@ def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[S
         yield shipped, text, head
 
 
-def _rejoined(book: Rulebook, pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:
+def _rejoined(book: Rulebook, pieces: Sequence[tuple[Shipped, _Piece]]) -> Iterator[tuple[Shipped, str, Head]]:
     """Pieces with wraps undone: a container runtime's partial line, or a line that was broken, goes on in unsigned ones."""
-    heads = [p.head for p in pieces]
-    wrap = wrap_of([p.width for p in pieces], [p.text for p in pieces], [h.bare for h in heads], [bool(h.carriers) for h in heads])
-    held: _Piece | None = None
-    text = ""
-    for last, piece in zip([None, *pieces], pieces, strict=False):
-        glue: str | None = None
-        if held is not None and last is not None:
-            if last.head.partial:
-                glue = ""
-            elif piece.head.bare and piece.text.strip() and held.head.carriers[: len(piece.head.carriers)] == piece.head.carriers:
-                empty = not text.strip() and not held.head.bare  # a head alone at a line's end: its message stands below
-                glue = "" if empty else joint(last.text, piece.text, wrap, last.width)
+    if not pieces:
+        return
+    wrap = wrap_of(
+        [p.width for _, p in pieces], [p.text for _, p in pieces], [p.head.bare for _, p in pieces], [bool(p.head.carriers) for _, p in pieces]
+    )
+    shipped, held = pieces[0]
+    last, text = held, held.text
+    for given, piece in islice(pieces, 1, None):
+        glue = _glue(held, text, last, piece, wrap)
+        last = piece
         if glue is not None:
             text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
             continue
-        if held is not None:
-            yield _whole(book, held, text)
-        held, text = piece, piece.text
-    if held is not None:
-        yield _whole(book, held, text)
+        yield _whole(book, shipped, held, text)
+        shipped, held, text = given, piece, piece.text
+    yield _whole(book, shipped, held, text)
 
 
-def _whole(book: Rulebook, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
+def _glue(held: _Piece, text: str, last: _Piece, piece: _Piece, wrap: Wrap) -> str | None:
+    """What stood between what is held so far, as text, of which `last` is the end, and a piece; None where this begins a line."""
+    if last.head.partial:
+        return ""
+    carriers = piece.head.carriers
+    if not piece.head.bare or held.head.carriers[: len(carriers)] != carriers or not piece.text.strip():
+        return None
+    if not held.head.bare and not text.strip():
+        return ""  # a head alone at a line's end: its message stands below
+    return joint(last.text, piece.text, wrap, last.width)
+
+
+def _whole(book: Rulebook, shipped: Shipped, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
     """A line in one piece; its signatures may have been broken too."""
     if text is held.text:
-        return held.shipped, text, held.head
+        return shipped, text, held.head
     rest, own = signatures_of(book).peel(text)
-    return held.shipped, rest, _both(held.head, own, held.shipped)
+    return shipped, rest, _both(held.head, own, shipped)
 
 
 def _both(outer: Head, inner: Head, shipped: Shipped) -> Head:

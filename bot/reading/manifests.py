@@ -31,21 +31,25 @@ def argument_texts(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
     names: Sequence[str] = ()
     for line, following in zip_longest(lines, lines[1:]):
         text = line.text
-        after = following.text[:LONGEST] if following is not None and following.source == line.source and following.level is None else ""
         if "|" not in text:
             names = ()
-        elif "-|" in after and len(text) < LONGEST and _RULE.match(after):
+        elif "-|" in (after := _after(line, following)) and len(text) < LONGEST and _RULE.match(after):
             names = _cells(text)
         elif names and len(cells := _cells(text)) == len(names):
             text = " | ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=True))
-        if after and "-" in text and _ends_in_flag(text) and (value := _item(after)):
+        if "-" in text and _ends_in_flag(text) and (value := _item(_after(line, following))):
             yield line, f"{text.rstrip(_CLOSERS)} {value}"
         elif "name" in text and len(text) < LONGEST and (name := _NAME.match(text)) is not None:
-            entry = _ENTRY.match(after)
+            entry = _ENTRY.match(_after(line, following))
             given = name["value"] or (entry["value"] if entry is not None else None)
             yield line, f"{name['name']}={given.strip()}" if given else text
         else:
-            yield line, _plainly(text)
+            yield line, _plainly(text) if "(" in text or "{" in text or "*" in text else text
+
+
+def _after(line: LogLine, following: LogLine | None) -> str:
+    """What stands below the line, where it may go on there."""
+    return following.text[:LONGEST] if following is not None and following.source == line.source and following.level is None else ""
 
 
 def _cells(row: str) -> list[str]:

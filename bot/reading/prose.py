@@ -25,13 +25,33 @@ def is_unsigned(line: LogLine) -> bool:
 
 def is_talk(book: Rulebook, line: LogLine) -> bool:
     """Does the line hold a person's words? Two at least, or another script than Latin; what a program prints is none."""
-    if not is_unsigned(line) or (line.text.isascii() and _SENTENCE.search(line.text) is None):
+    return is_unsigned(line) and _holds_words(book, line.text)
+
+
+class Talking:
+    """Which lines of a text are talk; each text is looked at once."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._book = book
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, line: LogLine) -> bool:
+        if line.level or line.file or not is_unsigned(line):  # most lines of a log end here
+            return False
+        known = self._known.get(line.text)
+        if known is None:
+            known = self._known[line.text] = _holds_words(self._book, line.text)
+        return known
+
+
+def _holds_words(book: Rulebook, text: str) -> bool:
+    if text.isascii() and _SENTENCE.search(text) is None:
         return False
     anywhere, anchored = _unspoken(book)
-    if anywhere.match(line.text) is not None:
+    if anywhere.match(text) is not None:
         return False
     for anchor, pattern in anchored:  # noqa: SIM110  every line is asked, and any() takes twice the time
-        if anchor in line.text and pattern.match(line.text) is not None:
+        if anchor in text and pattern.match(text) is not None:
             return False
     return True
 

@@ -1,7 +1,7 @@
 """Figures of arguments that people give without a flag's or a key's marks: `util 0.9`, `max seqs of 64`, `ctx 32k`, `gmu 0.85`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _IS = (
@@ -23,24 +23,28 @@ _DIGITS = re.compile(rf"\d(?:\D{{0,{2 * AROUND}}}\d)*")
 _POWERS = frozenset(2**n for n in range(11))
 
 
-class _Form(NamedTuple):
+class Form(NamedTuple):
     """How the figure of an argument is said, and the texts one of which stands in every such line."""
 
     argument: str
     marks: tuple[str, ...]
     pattern: "re.Pattern[str]"
 
+    def stands_in(self, text: str) -> bool:
+        """May it stand in a text?"""
+        return any(mark in text for mark in self.marks)
 
-def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> _Form:
-    return _Form(argument, tuple(marks.split("|")), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
+
+def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> Form:
+    return Form(argument, tuple(marks.split("|")), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
 
 
-_FORMS = (
+FORMS = (
     _form("gpu_memory_utilization", "til|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
     _form("gpu_memory_utilization", "til|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
     _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
-    _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上", rf"{_CONTEXT}{_IS}{_LENGTH}"),
+    _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上下文长度", rf"{_CONTEXT}{_IS}{_LENGTH}"),
     _form("max_num_seqs", "seqs|mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),
     _form("max_num_batched_tokens", "batched|mnbt", rf"{_BATCHED}{_IS}{_LENGTH}"),
     _form("max_num_batched_tokens", "batched", rf"{_LENGTH} {_BATCHED}"),
@@ -54,7 +58,9 @@ _FORMS = (
     _form("data_parallel_size", "dp=|dp |dp:|DP=|DP |DP:", r"dp ?[=:] ?(?P<value>[1-9]\d?)"),
 )
 
-MARKS = tuple(dict.fromkeys(mark for form in _FORMS for mark in form.marks))
+MARKS = tuple(dict.fromkeys(mark for form in FORMS for mark in form.marks))
+MARKED = tuple([n for n, form in enumerate(FORMS) if mark in form.marks] for mark in MARKS)
+"""By a mark's number the numbers of the forms that it belongs to."""
 _NAMED = re.compile(
     rf"{_BEGINS}(?P<name>[a-z]++(?:[_-][a-z]++)++)`? "
     rf"(?:(?:of|to|at|is|was|set to|→|~) ?)?`?(?P<value>\d[\d,_]{{0,9}}(?:\.\d{{1,4}})?){_ENDS}"
@@ -67,20 +73,12 @@ def named_figures_in(text: str) -> Iterator[tuple[str, str, int]]:
     return ((match["name"], match["value"], match.end()) for match in _NAMED.finditer(text))
 
 
-def figures_in(text: str) -> Iterator[tuple[str, str, int]]:
-    """(argument, its figure as text, where that ends) of each."""
+def figures_in(text: str, forms: Sequence[Form]) -> Iterator[tuple[str, str, int]]:
+    """(argument, its figure as text, where that ends) of each that is said in one of these forms."""
     stretches = [(max(found.start() - AROUND, 0), found.end() + AROUND) for found in _DIGITS.finditer(text)]
-    for argument, marks, pattern in _FORMS if stretches else ():
-        if _stands(marks, text):
-            for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
-                yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
-
-
-def _stands(marks: tuple[str, ...], text: str) -> bool:
-    for mark in marks:  # noqa: SIM110  every line is asked, and any() takes twice the time
-        if mark in text:
-            return True
-    return False
+    for argument, _, pattern in forms if stretches else ():
+        for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
+            yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
 
 
 def _length(match: "re.Match[str]") -> str:

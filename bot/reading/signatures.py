@@ -59,7 +59,7 @@ class Signatures:
         rest = text
         while len(matches) < MOST_SIGNATURES:
             stripped = rest.lstrip(" \t")
-            found = self._match(stripped)
+            found = self._match(stripped) if stripped else None
             if found is None or found[1].end() == 0:
                 break
             matches.append(found)

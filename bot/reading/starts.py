@@ -39,19 +39,23 @@ def _balanced(text: str) -> str:
 
 def manifest_start(lines: Sequence[LogLine], place: int, start: str, launch: Launch) -> list[str] | None:
     """The arguments of the container whose image stands on that line: the key that holds them (`args:`), then one word each."""
-    if not launch.image or _IMAGE.match(lines[place].text) is None:
+    if not launch.image or not _names_image(lines[place].text):
         return None
     found: list[str] | None = None
     for at in range(place + 1, min(len(lines), place + MOST_LINES)):
         line = lines[at]
-        if line.source != lines[place].source or line.level is not None or _IMAGE.match(line.text):
+        if line.source != lines[place].source or line.level is not None or _names_image(line.text):
             break
-        key = _KEY.match(line.text)
+        key = _KEY.match(line.text) if "command" in line.text or "args" in line.text else None
         if key is not None:
             words = _items(lines, at, key)
             if any(word.startswith("--") for word in words):
                 found = [f"{key['key']}:", *words]
     return found
+
+
+def _names_image(text: str) -> bool:
+    return "image" in text and _IMAGE.match(text) is not None
 
 
 def _items(lines: Sequence[LogLine], at: int, key: re.Match[str]) -> list[str]:

@@ -30,15 +30,17 @@ class Tracebacks:
 
     def takes(self, order: int) -> bool:
         """Is the line at this place a frame, or nothing but the source of one?"""
-        key = self._lines[order].speaker.key
         if order in self._source:
             return True
         if (found := self._frame(order)) is not None:
             frame, joined = found
             self.frames.append(frame)
-            self._latest[key] = order + joined
+            self._latest[self._lines[order].speaker.key] = order + joined
             self._source.update(range(order + 1, order + joined + (not frame.echo)))
             return not says_more(frame)
+        if not self._latest:
+            return False
+        key = self._lines[order].speaker.key
         if key in self._latest and self._shows_source(order):
             return True
         self._latest.pop(key, None)

@@ -1,6 +1,8 @@
 """Wraps undone: a terminal broke long lines at one width, also inside words, or a chat broke them between words."""
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,8 +34,6 @@ class Wrap(NamedTuple):
 
     def broke(self, width: int, continuation: str) -> bool:
         """Was a line of this width broken before this continuation?"""
-        if not self.width:
-            return False
         if not self.words:
             return width == self.width
         return width <= self.width < width + 1 + min(len(continuation.split(" ", 1)[0]), LONGEST_WORD)
@@ -45,20 +45,21 @@ def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], c
     Hard: at least three lines (one at a usual width) have exactly the greatest width and go on unsigned.
     Between words: nearly every unsigned line after a signed one starts with a word that had no room there.
     """
-    going = [n for n in range(1, len(widths)) if bare[n] and texts[n].strip() and NARROWEST <= widths[n - 1] <= WIDEST]
-    candidates = sorted({widths[n - 1] for n in going}, reverse=True)[:5]
-    for width in candidates:
-        hard = sum(widths[n - 1] == width for n in going)
-        soft = Wrap(width, words=True)
-        if sum(w > width for w in widths) * 4 > hard:
+    going = [n for n in range(1, len(widths)) if bare[n] and NARROWEST <= widths[n - 1] <= WIDEST and texts[n].strip()]
+    ends, every = Counter(widths[n - 1] for n in going), sorted(widths)
+    for width in sorted(ends, reverse=True)[:5]:
+        hard = ends[width]
+        below = bisect_right(every, width)
+        if (len(every) - below) * 4 > hard:
             continue
+        soft = Wrap(width, words=True)
         after = [n for n in going if not bare[n - 1] and not texts[n][:1].isspace()]
         room = [n for n in after if soft.broke(widths[n - 1], texts[n])]
         exact = sum(widths[n - 1] == width for n in after)
         if len(room) >= FEWEST and len(room) >= 0.9 * len(after) and exact * 2 < len(room):
             return soft
         if hard >= FEWEST or (width in USUAL and not any(carried)):
-            exactly = sum(w == width for w in widths)
+            exactly = below - bisect_left(every, width)
             return Wrap(width, sure=hard >= FEWEST) if hard * 2 >= exactly else Wrap()
     return Wrap()
 
@@ -73,8 +74,8 @@ def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
-    broken = wrap.broke(width, continuation) and not text.endswith(("╮", "╯")) and not _rows(text, continuation)
-    half = _HALF.search(text[-600:])
+    broken = wrap.width and wrap.broke(width, continuation) and not text.endswith(("╮", "╯")) and not _rows(text, continuation)
+    half = _HALF.search(text[-600:]) if "File" in text or "Error:" in text or "Exception:" in text else None
     if not broken and half is None:
         return None
     new = bool((_NEW_SIGNED if wrap.sure and not wrap.words else _NEW_RECORD).match(continuation))
