@@ -60,7 +60,7 @@ def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> It
     paragraphs = list(_paragraphs(lines, spoken))
     flowing = [_flowing([lines[order].text for order in paragraph]) for paragraph in paragraphs]
     for paragraph, every in zip(paragraphs, speech_of(book).read(flowing) if flowing else (), strict=True):
-        begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0))
+        begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0)) if every else ()
         for said in every:
             order = paragraph[bisect_right(begins, said.at) - 1]
             line = lines[order]
@@ -75,7 +75,8 @@ def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[lis
     paragraph: list[int] = []
     for order in spoken:
         if paragraph and (
-            lines[order].source != lines[order - 1].source or any(lines[n].text.strip() for n in range(paragraph[-1] + 1, order))
+            lines[order].source != lines[order - 1].source
+            or (order > paragraph[-1] + 1 and any(lines[n].text.strip() for n in range(paragraph[-1] + 1, order)))
         ):
             yield paragraph
             paragraph = []

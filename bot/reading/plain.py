@@ -7,15 +7,15 @@ from itertools import accumulate
 from bot.rulebook.book import written
 
 _FLAG = re.compile(r"-(?<![\w-]-)-?(?!enforce[-_]eager)[A-Za-z][\w-]*")
-_MARK = re.compile(r"[_=:](?:(?<=[_=])|//)")
+_MARK = re.compile(r"[_=:](?:(?<=[_=])|//)\S*")
 _NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))")
-"""A flag; an environment variable, an address, an argument: no words of a sentence. Each of the latter holds a mark."""
-_BLANK = re.compile(r"\s")
+"""A flag; an environment variable, an address, an argument: no words of a sentence. Each of the latter holds a mark, up to the next blank."""
 _QUOTES = (("‘", "'"), ("’", "'"), ("ʼ", "'"), ("\u00a0", " "))
 """How a phone writes an apostrophe, and a space that does not break."""
 _EMPHASIS = re.compile(r"[*`][*`]*")
-_WIDE = re.compile(r"[^\S\n][^\S\n]+")
-"""Both begin with a class of letters, by which the others are passed quickly."""
+_WIDE, _SPACES = re.compile(r"[^\S\n][^\S\n]+"), re.compile(r"\ \ +")
+"""Further spaces; the same where nothing else is blank, which is found four times as quickly."""
+_BLANKS = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
 class Plain:
@@ -23,8 +23,9 @@ class Plain:
 
     def __init__(self, text: str) -> None:
         small = _small(_without_names(text))
-        noise = [found.span() for found in _EMPHASIS.finditer(small)]
-        noise = sorted(noise + [(found.start() + 1, found.end()) for found in _WIDE.finditer(small)])
+        noise = [found.span() for found in _EMPHASIS.finditer(small)] if "*" in small or "`" in small else []
+        wide = _SPACES if small.isascii() and not any(blank in small for blank in _BLANKS) else _WIDE
+        noise = sorted(noise + [(found.start() + 1, found.end()) for found in wide.finditer(small)])
         self._begins = [start for start, _ in noise]
         self._left_out = [0, *accumulate(end - start for start, end in noise)]
         self._ends = [start - left_out for start, left_out in zip(self._begins, self._left_out, strict=False)]
@@ -54,13 +55,9 @@ def _without_names(text: str) -> str:
     pieces: list[str] = []
     at = 0
     for mark in _MARK.finditer(text):
-        if mark.start() < at:
-            continue
         start = max(text.rfind(" ", at, mark.start()), text.rfind("\n", at, mark.start()), at - 1) + 1
-        blank = _BLANK.search(text, mark.end())
-        end = blank.start() if blank is not None else len(text)
-        pieces += (text[at:start], _NAME.sub(_blotted, text[start:end]))
-        at = end
+        pieces += (text[at:start], _NAME.sub(_blotted, text[start : mark.end()]))
+        at = mark.end()
     return "".join([*pieces, text[at:]])
 
 

@@ -59,8 +59,7 @@ class Speech:
     def _best(self, talk: Talk) -> Said | None:
         """What one sentence says best, the first of several: what may say most is read first, and what cannot say more never."""
         best, place = None, 0
-        bounds = ((-self._most(talk.held(number)), number) for number in talk.holding(self._named | self._telling))
-        for most, number in sorted(bounds):
+        for most, number in sorted(self._bounds(talk)):
             if most == 0 or (best is not None and -most < best.weight):
                 break
             if best is not None and -most == best.weight and number > place:
@@ -69,6 +68,15 @@ class Speech:
             if said is not None and (best is None or (said.weight, -number) > (best.weight, -place)):
                 best, place = said, number
         return best
+
+    def _bounds(self, talk: Talk) -> Iterator[tuple[int, int]]:
+        """(how much a sentence may say at most, less than nothing, its number) of each."""
+        most: dict[int, int] = {}  # of the words that it may hold: most sentences hold the same
+        for number in talk.holding(self._named | self._telling):
+            held = talk.held(number)
+            if held not in most:
+                most[held] = -self._most(held)
+            yield most[held], number
 
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""

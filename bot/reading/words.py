@@ -50,12 +50,11 @@ class Some(NamedTuple):
     held: Sequence[int]
     behind: Sequence[Set[str]]
 
-    def standing(self, text: str) -> Iterator[tuple[int, int]]:
+    def standing(self, text: str) -> list[tuple[int, int]]:
         """(where it ends, what word may begin so) of each that stands in a plain text, by where they end."""
         held, behind = self.held, self.behind
-        for number, start, end in self.automaton.find_matches_as_indexes(text, overlapping=True):
-            if text[start - 1 : start] not in behind[number]:
-                yield end, held[number]
+        found = self.automaton.find_matches_as_indexes(text, overlapping=True)
+        return [(end, held[number]) for number, start, end in found if text[start - 1 : start] not in behind[number]]
 
 
 class Words:
