@@ -23,6 +23,7 @@ _BEGINNING = re.compile(
     r"|(?<=\[)(?:rank\d|\d{4}-\d\d-\d\d )|(?<=\n))"
 )
 """What every record begins with: a class of letters first, since a line is passed by it quickly."""
+_NEEDED = ("(", "[", "INFO ", "ERROR ", "WARNING ", "CRITICAL ", "\n")
 
 
 def pieces_of(raw: str) -> Sequence[str]:
@@ -36,10 +37,17 @@ def records_of(text: str) -> Sequence[str]:
     """The records that a line holds, first to last; the text itself where it is one."""
     if "\\n" in text and _WRITTEN_OUT.search(text):
         text = text.replace("\\n", "\n").replace('\\"', '"')
-    if len(text) > 40 and _BEGINNING.search(text, 1):
+    if len(text) > 40 and _may_begin(text) and _BEGINNING.search(text, 1):
         parts = [part for part in _RECORD.split(text) if part.strip()] or [text]
         return [piece for part in parts for piece in _frames(part)]
     return list(_frames(text)) if '", line ' in text else (text,)
+
+
+def _may_begin(text: str) -> bool:
+    for mark in _NEEDED:  # noqa: SIM110  every line is asked, and any() takes twice the time
+        if mark in text:
+            return True
+    return False
 
 
 def _frames(text: str) -> Iterator[str]:

@@ -3,8 +3,9 @@
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import ahocorasick_rs
 
@@ -41,6 +42,7 @@ _HOST = (
     ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
 )
+_LISTING = ("GPU ",)
 _LAUNCHERS = (
     ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/")),
     ("compose", ("docker compose", "docker-compose", "\nservices:", "compose.yaml", "compose.yml")),
@@ -54,10 +56,11 @@ NEAR = 6
 
 
 @lru_cache(maxsize=1)
-def _marks() -> tuple[ahocorasick_rs.AhoCorasick, Sequence[str]]:
-    """An automaton of all marks, and the launcher of each."""
-    marks = [(mark, name) for name, marks in _LAUNCHERS for mark in marks]
-    return ahocorasick_rs.AhoCorasick([mark for mark, _ in marks]), [name for _, name in marks]
+def _marks() -> tuple[ahocorasick_rs.AhoCorasick, Sequence[str], Mapping[str, str]]:
+    """An automaton of all texts that lines are asked for, those texts, and of the marks of launchers whose they are."""
+    launchers = {mark: name for name, marks in _LAUNCHERS for mark in marks}
+    texts = list(dict.fromkeys([*launchers, *_LISTING, *_MAKERS, *(text for _, _, needles in _HOST for text in needles)]))
+    return ahocorasick_rs.AhoCorasick(texts), texts, launchers
 
 
 class _Joined:
@@ -65,12 +68,13 @@ class _Joined:
 
     def __init__(self, lines: Sequence[LogLine]) -> None:
         self.lines = [line for line in lines[:MOST_LINES] if len(line.text) < 2000]
-        self.text = "".join(f"{line.text}\n" for line in self.lines)
-        self._starts: list[int] = []
-        at = 0
-        for line in self.lines:
-            self._starts.append(at)
-            at += len(line.text) + 1
+        self.text = "".join([f"{line.text}\n" for line in self.lines])
+        self._starts = list(accumulate((len(line.text) + 1 for line in self.lines), initial=0))
+        automaton, texts, _ = _marks()
+        self.marks = [(texts[number], at) for number, at, _ in automaton.find_matches_as_indexes(self.text, overlapping=True)]
+        self._holding: dict[str, dict[int, None]] = {}
+        for text, at in self.marks:
+            self._holding.setdefault(text, {})[bisect_right(self._starts, at) - 1] = None
 
     def line_at(self, position: int) -> LogLine:
         return self.lines[bisect_right(self._starts, position) - 1]
@@ -81,16 +85,9 @@ class _Joined:
         heads = (one.text.strip().lower() for one in reversed(self.lines[max(0, at - NEAR) : at]))
         return next((head.startswith("requests") for head in heads if head.startswith(("requests:", "limits:"))), False)
 
-    def lines_with(self, texts: Sequence[str]) -> Iterator[LogLine]:
+    def lines_with(self, texts: Sequence[str]) -> list[LogLine]:
         """The lines that hold one of these texts, in their order."""
-        places: set[int] = set()
-        for text in texts:
-            at = self.text.find(text)
-            while at >= 0:
-                place = bisect_right(self._starts, at)
-                places.add(place - 1)
-                at = self.text.find(text, self._starts[place]) if place < len(self._starts) else -1
-        return (self.lines[place] for place in sorted(places))
+        return [self.lines[place] for place in sorted({place for text in texts for place in self._holding.get(text, ())})]
 
 
 def read_inventory(
@@ -103,7 +100,7 @@ def read_inventory(
         (int(f.fields["total_bytes"]) for f in facts if f.fields.get("total_bytes")), None
     )
     named = [(joined.line_at(m.start), m) for m in gpus.mentions(joined.text)]
-    listed = {m["index"] for line in joined.lines_with(("GPU ",)) if (m := _LISTED.match(line.text)) is not None}
+    listed = {m["index"] for line in joined.lines_with(_LISTING) if (m := _LISTED.match(line.text)) is not None}
     for line in joined.lines_with(_MAKERS):
         listed |= {m["index"] for m in (*_SMI_ROW.finditer(line.text), _QUERIED.match(line.text)) if m is not None}
     gpu = _gpu(gpus, named, total)
@@ -151,11 +148,9 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
 
 def _launcher(joined: _Joined) -> Known[str] | None:
     """The launcher whose mark stands first."""
-    automaton, names = _marks()
-    found = automaton.find_matches_as_indexes(joined.text)
-    if not found:
-        return None
-    mark, at, _ = found[0]
-    name = names[mark]
-    line = joined.line_at(at + (joined.text[at] == "\n"))
-    return Known(name, "log", line.source, line.number)
+    launchers = _marks()[2]
+    for mark, at in joined.marks:
+        if mark in launchers:
+            line = joined.line_at(at + (joined.text[at] == "\n"))
+            return Known(launchers[mark], "log", line.source, line.number)
+    return None

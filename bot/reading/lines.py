@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 from bot.domain.evidence import LogLine
 from bot.reading.glued import pieces_of, records_of
 from bot.reading.margins import unframed
-from bot.reading.signatures import UNSIGNED, Head, head_of, signatures_of
+from bot.reading.signatures import UNSIGNED, Head, Signatures, head_of, signatures_of
 from bot.reading.text import BOXED, clean, unboxed
 from bot.reading.unwrap import Shipped, unwrap
 from bot.reading.wraps import Wrap, joint, wrap_of
@@ -30,33 +29,39 @@ class _Piece(NamedTuple):
 
 def sign(book: Rulebook, source: int, lines: Iterable[tuple[int, str]]) -> Iterator[LogLine]:
     """LogLines of numbered text lines. A line glued from several gives several of one number; one broken by a hard wrap gives one."""
-    peel = signatures_of(book).peel
-    for shipped, text, head in _inherited(_rejoined(book, _pieces(book, lines))):
+    signatures = signatures_of(book)
+    for shipped, text, head in _inherited(_rejoined(signatures, *_pieces(signatures, lines))):
         for record in records_of(text):
             if record is text:
                 yield _log_line(source, shipped, text, head)
             else:
-                rest, own = peel(record)
+                rest, own = signatures.peel(record)
                 yield _log_line(source, shipped, rest, _both(head, own, shipped))
 
 
-def _pieces(book: Rulebook, lines: Iterable[tuple[int, str]]) -> list[tuple[Shipped, _Piece]]:
-    """The pieces of each line with what its export says of it; lines that are alike are taken apart once."""
-    known: dict[tuple[str, str], Sequence[_Piece]] = {}
-    found: list[tuple[Shipped, _Piece]] = []
+def _pieces(signatures: Signatures, lines: Iterable[tuple[int, str]]) -> tuple[list[Shipped], list[_Piece]]:
+    """The pieces that the lines are made of, and of each the line; lines that are alike are taken apart once."""
+    known: dict[str, _Piece] = {}
+    whence: list[Shipped] = []
+    found: list[_Piece] = []
     for shipped in unwrap(unframed(list(lines))):
-        alike = shipped.text, shipped.group
-        pieces = known.get(alike)
-        if pieces is None:
-            pieces = known[alike] = [_peeled(book, part, shipped.group) for part in pieces_of(shipped.text)]
-        for piece in pieces:
-            found.append((shipped, piece))
-    return found
+        text, group = shipped.text, shipped.group
+        piece = None if group else known.get(text)
+        if piece is not None:
+            whence.append(shipped)
+            found.append(piece)
+            continue
+        pieces = [_peeled(signatures, part, group) for part in pieces_of(text)]
+        whence += [shipped] * len(pieces)
+        found += pieces
+        if len(pieces) == 1 and not group:
+            known[text] = pieces[0]
+    return whence, found
 
 
-def _peeled(book: Rulebook, part: str, group: str) -> _Piece:
+def _peeled(signatures: Signatures, part: str, group: str) -> _Piece:
     cleaned = clean(part)
-    text, head = signatures_of(book).peel(cleaned, group)
+    text, head = signatures.peel(cleaned, group)
     return _Piece(len(cleaned), unboxed(text) if text.startswith(BOXED) else text, head)
 
 
@@ -77,24 +82,23 @@ def _inherited(records: Iterable[tuple[Shipped, str, Head]]) -> Iterator[tuple[S
         yield shipped, text, head
 
 
-def _rejoined(book: Rulebook, pieces: Sequence[tuple[Shipped, _Piece]]) -> Iterator[tuple[Shipped, str, Head]]:
+def _rejoined(signatures: Signatures, whence: Sequence[Shipped], pieces: Sequence[_Piece]) -> Iterator[tuple[Shipped, str, Head]]:
     """Pieces with wraps undone: a container runtime's partial line, or a line that was broken, goes on in unsigned ones."""
     if not pieces:
         return
-    wrap = wrap_of(
-        [p.width for _, p in pieces], [p.text for _, p in pieces], [p.head.bare for _, p in pieces], [bool(p.head.carriers) for _, p in pieces]
-    )
-    shipped, held = pieces[0]
+    heads = [piece.head for piece in pieces]
+    wrap = wrap_of([p.width for p in pieces], [p.text for p in pieces], [h.bare for h in heads], [bool(h.carriers) for h in heads])
+    shipped, held = whence[0], pieces[0]
     last, text = held, held.text
-    for given, piece in islice(pieces, 1, None):
+    for given, piece in zip(whence[1:], pieces[1:], strict=True):
         glue = _glue(held, text, last, piece, wrap)
         last = piece
         if glue is not None:
             text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
             continue
-        yield _whole(book, shipped, held, text)
+        yield _whole(signatures, shipped, held, text)
         shipped, held, text = given, piece, piece.text
-    yield _whole(book, shipped, held, text)
+    yield _whole(signatures, shipped, held, text)
 
 
 def _glue(held: _Piece, text: str, last: _Piece, piece: _Piece, wrap: Wrap) -> str | None:
@@ -109,11 +113,11 @@ def _glue(held: _Piece, text: str, last: _Piece, piece: _Piece, wrap: Wrap) -> s
     return joint(last.text, piece.text, wrap, last.width)
 
 
-def _whole(book: Rulebook, shipped: Shipped, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
+def _whole(signatures: Signatures, shipped: Shipped, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
     """A line in one piece; its signatures may have been broken too."""
     if text is held.text:
         return shipped, text, held.head
-    rest, own = signatures_of(book).peel(text)
+    rest, own = signatures.peel(text)
     return shipped, rest, _both(held.head, own, shipped)
 
 

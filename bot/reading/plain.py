@@ -9,7 +9,7 @@ from bot.rulebook.book import written
 _FLAG = re.compile(r"-(?<![\w-]-)-?(?!enforce[-_]eager)[A-Za-z][\w-]*")
 _MARK = re.compile(r"[_=:](?:(?<=[_=])|//)\S*")
 _NAME = re.compile(r"\b(?:[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))")
-"""A flag; an environment variable, an address, an argument: no words of a sentence. Each of the latter holds a mark, up to the next blank."""
+"""A flag; what holds a mark, up to the next blank; an environment variable, an address, an argument in it: no words of a sentence."""
 _QUOTES = (("‘", "'"), ("’", "'"), ("ʼ", "'"), ("\u00a0", " "))
 """How a phone writes an apostrophe, and a space that does not break."""
 _EMPHASIS = re.compile(r"[*`][*`]*")
@@ -56,7 +56,9 @@ def _without_names(text: str) -> str:
     at = 0
     for mark in _MARK.finditer(text):
         start = max(text.rfind(" ", at, mark.start()), text.rfind("\n", at, mark.start()), at - 1) + 1
-        pieces += (text[at:start], _NAME.sub(_blotted, text[start : mark.end()]))
+        word = text[start : mark.end()]
+        named = "=" in word or "test_" in word or "://" in word or not word.islower()
+        pieces += (text[at:start], _NAME.sub(_blotted, word) if named else word)
         at = mark.end()
     return "".join([*pieces, text[at:]])
 

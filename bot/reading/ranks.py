@@ -43,7 +43,8 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
 
 
 def _ray_traces(lines: Sequence[LogLine]) -> bool:
-    return any("ray" in line.text.lower() and any(mark in line.text for mark in _RAY) for line in lines)
+    text = "\n".join([line.text for line in lines])
+    return any(mark in text for mark in _RAY)
 
 
 def _plain_workers(speakers: Iterable[Speaker], facts: Sequence[Fact]) -> int | None:

@@ -37,8 +37,9 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         redactions += contribution.redactions
         given = list(numbered(_bounded(split_lines(contribution.text or ""))))
         lines += sign(book, source, given)
-        shown = harmless("\n".join(text for _, text in given)).split("\n")
-        quoted |= {(source, number): text for (number, _), text in zip(given, shown, strict=False)}  # none given: one empty text
+        texts = [text for _, text in given]
+        shown = texts if "".join(texts).isprintable() else harmless("\n".join(texts)).split("\n")
+        quoted.update(((source, number), text) for (number, _), text in zip(given, shown, strict=True))
     before = len(_sources(contributions[:earlier]))
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
@@ -94,11 +95,14 @@ def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:
     return {name.strip().lower().replace("-", "_"): value.strip() for name, mark, value in pairs if mark}
 
 
+_SIGNS = ("Worker", "EngineCore", "VllmWorker", "APIServer")
+
+
 def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
     found = []
     for line in lines:
         label = line.speaker.label
-        if label.startswith(("Worker", "EngineCore", "VllmWorker", "APIServer")) or ((line.file or "").endswith("py") and line.level):
+        if (label and label.startswith(_SIGNS)) or (line.level and line.file and line.file.endswith("py")):
             found.append("vllm")
     return found
 

@@ -120,10 +120,9 @@ def without_colours(line: str) -> str:
 
 def escaped(text: str) -> bool:
     """Does an escape character stand in it, in any of its forms?"""
-    for mark in ESCAPES:  # noqa: SIM110  every line is asked, and any() takes twice the time
-        if mark in text:
-            return True
-    return False
+    if text.isprintable() and not ("\\" in text or "^[" in text or "#033" in text or "␛" in text):
+        return False  # every line is asked
+    return any(mark in text for mark in ESCAPES)
 
 
 def _unpadded(line: str) -> str:
