@@ -1,4 +1,4 @@
-"""Will this model fit: the engine's own plan for a question, as the contract's sizing answer."""
+"""Will this model fit: the engine's own plan and budget for a question, one or a batch of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,28 +8,25 @@ from typing import Any
 
 from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
-from bot.domain.budget import KvPlan, RankBudget
+from bot.domain.budget import RankBudget
 from bot.domain.foreign import foreign_json
 from bot.reading.model.config import UnknownArchitecture
 from bot.reading.model.numbers import Missing
 from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.sizing.as_json import sizing_document
 from bot.usecases.sizing.at_once import at_once
-from bot.usecases.sizing.command import command, model_shown
 from bot.usecases.sizing.compare import compare, several
 from bot.usecases.sizing.draft import told_of_draft
 from bot.usecases.sizing.estimates import Measured
 from bot.usecases.sizing.question import Asked, SizingRules, read_question
 from bot.usecases.sizing.refusals import refuse
-from bot.usecases.sizing.risks import risks
 from bot.usecases.sizing.search import room, ways
-from bot.usecases.sizing.terms import SAYS, Term, other_terms, with_loading
-from bot.usecases.sizing.units import is_decimal
+from bot.usecases.sizing.terms import other_terms, with_loading
 from bot.usecases.sizing.values import Refused, per_rank
-from bot.usecases.sizing.verdict import Answer, headline, pool_range, verdict
+from bot.usecases.sizing.verdict import Answer
 from bot.usecases.sizing.weights import weights_of
 
-SCHEMA = "oombot.sizing/1"
 Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """A question with a model's name -> the same with its config.json; Unusable when nobody has that model."""
 
@@ -58,13 +55,13 @@ def _to_run(told: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> dict
 
 def _told(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None) -> tuple[Asked, dict[str, Any]]:
     found = answer(rules, question, measured)
-    return found.asked, document(found)
+    return found.asked, sizing_document(found)
 
 
 def _again(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None, changes: Mapping[str, Any]) -> dict[str, Any] | None:
     """The same question with something changed; None where that has no answer."""
     try:
-        return document(answer(rules, {**question, **changes}, measured))
+        return sizing_document(answer(rules, {**question, **changes}, measured))
     except Refused:
         return None
 
@@ -89,7 +86,7 @@ def _one_of_batch(rules: SizingRules, line: str, number: int, named: Named | Non
     try:
         asks = question.get("model") and question.get("config") is None
         whole = named(question) if named and (asks or told_of_draft(question)) else question
-        return {"id": question.get("id"), **document(answer(rules, whole))}
+        return {"id": question.get("id"), **sizing_document(answer(rules, whole))}
     except Refused as refused:
         return {"id": question.get("id"), "error": str(refused), "refused_by": refused.by}
     except Unusable as unusable:
@@ -140,79 +137,3 @@ def _budgets(asked: Asked, weights: Sequence[int] | None, other: int | None) -> 
             pool = budget - held - other
         ranks.append(RankBudget(rank, asked.total, budget, held, other, pool))
     return tuple(ranks), said
-
-
-def document(told: Answer) -> dict[str, Any]:
-    """The contract's JSON."""
-    asked, whole = told.asked, told.plan
-    fits, why = verdict(told)
-    return {
-        "schema": SCHEMA,
-        "fits": fits,
-        "headline": headline(told, fits),
-        "why": why,
-        "limiting_rank": whole.limiting_rank,
-        "ranks": [_rank(rank) for rank in told.ranks],
-        "kv": _kv(whole),
-        "demand": _demand(told),
-        "range": _range(told),
-        "terms": [_term(term) for term in told.other.terms],
-        "assumptions": list(told.assumptions),
-        "risks": list(risks(asked, told.ranks[whole.limiting_rank or 0], told.other)),
-        "decimal": is_decimal(asked.arguments),
-        "engine_version": asked.version,
-        "model": model_shown(asked.arguments),
-        "gpu": asked.gpu.id if asked.gpu else None,
-        "command": command(asked) if fits else None,
-    }
-
-
-def _range(told: Answer) -> dict[str, list[int]] | None:
-    """Where the pool of the limiting rank lies when other terms are estimated; None when the pool is given or open."""
-    spread = pool_range(told, told.ranks[told.plan.limiting_rank or 0])
-    return None if spread is None else {"kv_pool_bytes": list(spread)}
-
-
-def _term(term: Term) -> dict[str, Any]:
-    estimated = {} if term.low is None else {"range": [term.low, term.high], "inside_budget": term.inside}
-    return {"name": term.name, "says": SAYS.get(term.name, ""), "bytes": term.bytes, "basis": term.basis, **estimated}
-
-
-def _rank(rank: RankBudget) -> dict[str, Any]:
-    return {
-        "rank": rank.rank,
-        "total_bytes": rank.total,
-        "budget_bytes": rank.budget,
-        "weights_bytes": rank.weights,
-        "other_bytes": rank.other,
-        "kv_pool_bytes": rank.kv_pool,
-        "outside_budget_bytes": rank.outside,
-    }
-
-
-def _kv(whole: KvPlan) -> dict[str, Any]:
-    heaviest = max(range(len(whole.request_bytes)), key=lambda rank: whole.request_bytes[rank])
-    per_token = whole.bytes_per_token[heaviest]
-    return {
-        "bytes_per_token": round(per_token),
-        "fixed_bytes_per_request": whole.fixed_bytes[heaviest],
-        "request_bytes": whole.request_bytes[heaviest],
-        "block_size": whole.block_size,
-        "num_blocks": whole.num_blocks,
-        "tokens": whole.tokens,
-        "max_concurrency": None if whole.concurrency is None else round(whole.concurrency, 3),
-        "full_requests": None if whole.concurrency is None else int(whole.concurrency),
-        "estimated_max_model_len": whole.estimated_max_model_len,
-        "longest_context": whole.longest_context,
-    }
-
-
-def _demand(told: Answer) -> dict[str, Any]:
-    """What all permitted requests would need at full length; the engine never reserves it."""
-    requests = told.asked.max_num_seqs
-    return {
-        "requests": requests,
-        "bytes_per_rank": requests * max(told.plan.request_bytes),
-        "bytes_all_ranks": requests * sum(told.plan.request_bytes),
-        "reserved_at_startup": False,
-    }
