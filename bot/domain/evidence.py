@@ -101,7 +101,6 @@ class Evidence:
     lines: Mapping[tuple[int, int], str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     redactions: int = 0
-    empty: bool = False
     cut: bool = False
     grid: Grid = field(default_factory=Grid)
     speakers: tuple[LogLine, ...] = ()

@@ -49,12 +49,6 @@ _BYTES = re.compile(
 )
 """Bytes as people write them: 20G, 20 GiB, 20 * 1024**3, 20 << 30, int(20e9)."""
 _RESOLVED = ("Namespace(", "non-default args", "LLM engine", "engine_args", "EngineArgs(", "server_args=", "ServerArgs(")
-_CURES = ("fix", "solution", "workaround", "resolution", "suggestion")
-_PROPOSED = re.compile(
-    r"(?i)(?:\b(?:reduc|lower|decreas|rais|increas|try|us[ei])\w*\b[^.(\n]{0,60})\(e\.g\.[^)\n]{0,400}\)"
-    rf"|\b(?:{'|'.join(_CURES)})\b\W{{0,3}}:.*"
-)
-"""What somebody gives as an example, or as the cure: no setting of the start that failed."""
 FLAG, DUMP, KEY, PROSE = 3, 2, 1, 0
 LONGEST = 40_000
 FEWEST_BYTES = 2**20
@@ -93,8 +87,10 @@ class ArgumentReader:
         spellings |= {*self._by_name, *(_camel(rule.name) for rule in book.arguments)}
         self._spellings = spellings
         self._anchors = sorted(_anchors(spellings))
-        self._advice = [(words, advice.signed) for advice in book.advice for words in advice.says]
+        self._advice = [(said, one.signed) for one in book.advice if not (one.heads or one.example) for said in one.says]
         self._automaton = ahocorasick_rs.AhoCorasick([*self._anchors, *MARKS, *(words for words, _ in self._advice)])
+        self._cures = [said for one in book.advice if one.heads for said in one.says]
+        self._proposed = _proposed(self._cures, [said for one in book.advice if one.example for said in one.says])
 
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
@@ -107,8 +103,8 @@ class ArgumentReader:
             if len(whole) > LONGEST or not (place in given or figures):
                 continue
             text = whole[: min(advised.get((place, signed), len(whole)) for signed in ((False,) if prose else (False, True)))]
-            if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in _CURES))):
-                text = _PROPOSED.sub("", text)
+            if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in self._cures))):
+                text = self._proposed.sub("", text)
             if place in given:
                 if (text, prose) not in known:
                     known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
@@ -201,6 +197,12 @@ class ArgumentReader:
                 continue
             yield Found(rule, value, PROSE)
             yield from self._more(rule, text, end, PROSE)
+
+
+def _proposed(cures: Sequence[str], verbs: Sequence[str]) -> "re.Pattern[str]":
+    """What somebody gives as an example, or as the cure: no setting of the start that failed."""
+    begins, heads = "|".join(map(re.escape, verbs)), "|".join(map(re.escape, cures))
+    return re.compile(rf"(?i)(?:\b(?:{begins})\w*\b[^.(\n]{{0,60}})\(e\.g\.[^)\n]{{0,400}}\)|\b(?:{heads})\b\W{{0,3}}:.*")
 
 
 def _anchors(spellings: Iterable[str]) -> Iterator[str]:

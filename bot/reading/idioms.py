@@ -14,9 +14,10 @@ TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
 _NEARBY = 44
+_BESIDE = 30
 _FIGURE = re.compile(r"\d")
 _NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
-_NOTHING = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b)|no\b|keine?\b)")
+_NOUGHT = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b))")
 
 
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
@@ -57,7 +58,12 @@ def _too_small(one: Sentence) -> Mention | None:
     if one.has("cache", "pool") and (less := falls_short(one)) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
-    needs += [(cache, left) for cache, left in one.pairs("cache", "left", _NEARBY) if _beside(one.text, left, _NOTHING)]
+    none = one.all_of("not", "shortage")  # “no memory” is one word
+    needs += [
+        (cache, left)
+        for cache, left in one.pairs("cache", "left", _NEARBY)
+        if _beside(one.text, left, _NOUGHT) or any(apart(left, word) <= _BESIDE for word in none)
+    ]
     held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request
     short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
@@ -110,4 +116,4 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 def _beside(text: str, word: Mention, figure: "re.Pattern[str]") -> bool:
     """Does such a figure stand beside it?"""
-    return figure.search(text, max(0, word.start - 30), word.end + 30) is not None
+    return figure.search(text, max(0, word.start - _BESIDE), word.end + _BESIDE) is not None

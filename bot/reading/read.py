@@ -55,7 +55,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
         engine_version=version, engine_version_range=allowed, version_because=because,
         lines=quoted, answers=_answers(contributions), redactions=redactions,
-        empty=not any(line.text.strip() for line in lines), cut=any(one.truncated for one in contributions), grid=grid,
+        cut=any(one.truncated for one in contributions), grid=grid,
         speakers=tuple(_first_lines(lines).values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")), since=since,
     )  # fmt: skip

@@ -239,10 +239,15 @@ class Launch(Shape, frozen=True):
 
 
 class Advice(Shape, frozen=True):
-    """Words of an engine's advice: nothing that follows them on the line was set. `signed`: only on lines that an engine signed."""
+    """Words of an engine's advice: nothing that follows them on the line was set. `signed`: only on lines that an engine signed.
+
+    Of a person's: `heads` where what follows their colon is a cure, `example` where what stands in brackets behind them, after `e.g.`, is.
+    """
 
     says: list[str]
     signed: bool = False
+    heads: bool = False
+    example: bool = False
 
 
 class TermRow(Shape, frozen=True):
