@@ -195,9 +195,9 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     if any(_in_a_running_loop(line) for line in evidence.errors):
         yield stated("running-loop-logged", error)
     for fact in before:
-        if fact.id in ("vllm.available-kv", "vllm.v0-terms") and fact.fields.get("kv_cache_bytes", 1) <= 0:
+        if "budget" in fact.kinds and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield stated("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
-        if fact.id == "vllm.blocks" and fact.fields.get("num_gpu_blocks", 1) <= 0:
+        if fact.id in ("vllm.blocks", "typed.blocks") and fact.fields.get("num_gpu_blocks", 1) <= 0:
             yield stated("pool-not-positive", fact)
 
 
@@ -214,7 +214,7 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         free = (at.get("free_before_profile_bytes"), at.get("free_after_profile_bytes"))
         if "profiling_assert" in fact.kinds and free[0] is not None and free[0] == free[1]:
             yield stated("assert-equal-figures", fact)
-        if fact.id == "vllm.free-memory-check" and at.get("total_bytes"):  # the figures may be cut away
+        if "free_memory_check" in fact.kinds and at.get("total_bytes") and "free_at_start_bytes" in at:  # the figures may be cut away
             share = at["free_at_start_bytes"] / at["total_bytes"]
             if share < LITTLE_FREE:
                 yield stated("little-free", fact)

@@ -87,6 +87,8 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     candidates = [f for f in candidates if not any(_goes_on(g, f) for g in above.get((f.id, f.source, f.line), ()))]
     quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
     figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
+    printed = {(f.source, f.line) for f in candidates if not f.kinds & {"without-figures", "retold"}}
+    candidates = [f for f in candidates if "retold" not in f.kinds or (f.source, f.line) not in printed]
     standing = {id(f): _standing(f, quoted, figured) for f in candidates}
     if any("sampler_warmup" in f.kinds and _EXCEPTION_LIKE.match(f.text) for f in candidates):
         standing |= {id(f): 5 for f in candidates if _in_words(f)}  # who tells of it says less than the engine's own sentence
@@ -135,7 +137,7 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
         return 1  # the line that names whom the kernel killed says it all
     if "nccl" in fact.kinds or fact.id in ("host.exit-9", "host.exit-137", "torch.allocator-warning"):
         return 2
-    if _in_words(fact):
+    if _in_words(fact) or "retold" in fact.kinds:
         return 1
     if "memory-error" in fact.kinds and _HEADING.match(fact.text):
         return 1
@@ -159,8 +161,9 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
         kind = "hip_oom"
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
-    told = _retold(fact, evidence)
+    told = _told_below(fact, evidence)
     figures = {name: told.fields.get(field) for field, name in _FIGURES.items()}
+    figures |= {name: value for field, name in _FIGURES.items() if figures[name] is None and (value := _told_beside(told, evidence, field))}
     figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
     other, allocated = told.fields.get("other"), told.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:
@@ -168,14 +171,20 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     return FirstError(fact.source, fact.line, as_given(fact, evidence.lines)[:LONGEST_SHOWN], kind, figures)
 
 
-def _retold(fact: Fact, evidence: Evidence) -> Fact:
+def _told_beside(fact: Fact, evidence: Evidence, field: str) -> object:
+    """A figure of the same failure that the line gives in somebody's words."""
+    same = (f for f in evidence.facts if (f.source, f.line) == (fact.source, fact.line) and {"retold", "torch_oom"} <= f.kinds)
+    return next((f.fields[field] for f in same if "torch_oom" in fact.kinds and field in f.fields), None)
+
+
+def _told_below(fact: Fact, evidence: Evidence) -> Fact:
     """The same failure as PyTorch tells it right below a line of the allocator beneath it, which has no figures."""
     if "cumem" not in fact.kinds:
         return fact
     below = (
         f for f in evidence.facts if f.source == fact.source and 0 < f.line - fact.line <= RETRIED_WITHIN and f.speaker == fact.speaker
     )
-    return next((f for f in below if "allocation-failed" in f.kinds and "without-figures" not in f.kinds), fact)
+    return next((f for f in below if "allocation-failed" in f.kinds and not f.kinds & {"without-figures", "retold"}), fact)
 
 
 def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:

@@ -43,8 +43,11 @@ def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
 
 
 def _only_quoted(told: Sequence[Fact | Frame]) -> bool:
-    """Does a method's name stand in a title or a sentence only? Titles name what people noticed, not always what failed."""
-    return bool(told) and all(isinstance(w, Fact) and w.id == "vllm.method" and not _METHOD.match(w.text) for w in told)
+    """Does a method's name stand in a title or a sentence only, or the message as somebody retells it? People name what they noticed,
+    not always what failed.
+    """
+    titled = (w.id == "vllm.method" and not _METHOD.match(w.text) for w in told if isinstance(w, Fact) and "retold" not in w.kinds)
+    return bool(told) and all(isinstance(w, Fact) for w in told) and all(titled)
 
 
 def _of_a_later_failure(told: Sequence[Fact | Frame], scene: Scene) -> bool:

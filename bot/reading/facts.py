@@ -137,7 +137,8 @@ class _Reader:
         rules = self._anchored.get(order, {})
         if broken := self._broken(order):
             rules = {**rules, **broken}
-        return list(self._matched(rules.values(), order)) if rules else []
+        found = list(self._matched(rules.values(), order)) if rules else []
+        return [fact for fact in found if "retold" not in fact.kinds or not _printed(fact, found)]
 
     def _broken(self, order: int) -> Mapping[str, FactRule]:
         """The rules with an anchor in the break behind the line, if it may go on there."""
@@ -201,6 +202,12 @@ class _Reader:
             match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
             self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
         return self._read[known]
+
+
+def _printed(retold: Fact, found: Sequence[Fact]) -> bool:
+    """Does the line hold the message as an engine prints it, with all that a looser reading of the line says?"""
+    said = retold.kinds - {"prose", "retold"}
+    return any(said <= f.kinds and "retold" not in f.kinds and retold.fields.keys() <= f.fields.keys() for f in found)
 
 
 def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:

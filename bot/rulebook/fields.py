@@ -1,9 +1,12 @@
 """Turns what a pattern captured into values: sizes in bytes, counts as integers."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from bot.domain.size import GB, GIB, LARGEST, MB, MIB, parse_size
+
+_DECIMAL = re.compile(r"(?<=[\d ])([KMGT])B\b")
 
 
 def _number(text: str) -> float:
@@ -28,8 +31,14 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
+def _binary(text: str) -> int:
+    """A size whose unit is a power of 1024 whatever it is called: `594 MB` for what was printed as 594.00 MiB."""
+    return parse_size(_DECIMAL.sub(r"\1iB", text))
+
+
 KINDS: dict[str, Callable[[str], Any]] = {
     "size": parse_size,
+    "binary": _binary,
     "gib": lambda text: round(_number(text) * GIB),
     "mib": lambda text: round(_number(text) * MIB),
     "gb": lambda text: round(_number(text) * GB),
@@ -40,7 +49,8 @@ KINDS: dict[str, Callable[[str], Any]] = {
     "float": _number,
     "text": _words,
 }
-"""Field kinds a rule may name. `gib` is a bare figure whose unit is GiB whatever the line calls it."""
+"""Field kinds a rule may name. `binary`: PyTorch's units, which people write without their i.
+`gib` is a bare figure whose unit is GiB whatever the line calls it."""
 
 
 def parse(kind: str, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT); what stands
+"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT), (?&G); what stands
 around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
 """
 
@@ -41,6 +41,8 @@ PIECES = {
   |(?P<secret>(?:[^\s'",;)}\]\[\\|><]++|\\(?![nrt"'\s])|[,;](?=[^\s'",;)}\]>|])(?![A-Za-z_]\w*=)|(?:[)}\]>|]|<(?!/))(?=[^\s'",;)}\]>|])|['"](?=[A-Za-z0-9]{4}))++)
    (?:\s*\n[^\S\n]{0,40}-[^\S\n]+\\*['"]?(?P<secret>[A-Za-z0-9]{8,})(?=['"\s]|$))*
   )""",
+    # the unit behind a figure of GiB, where people write one
+    "G": r"(?:\ ?[Gg](?:[Ii]?[Bb])?\b)?",
     # where the line, or the paste, was cut
     "CUT": r"""\s*(?:\.{3}|\u2026)?\s*$""",
     # what stands before the second line of a command

@@ -93,7 +93,7 @@ def _captures(rule: FactRule, own: Fact, case: Case) -> Iterator[str]:
 def _rivals(own: Fact, found: list[Fact], shown: str) -> Iterator[str]:
     """Another rule of the same kind that claims the same line: two errors, or two readings of one figure of the budget."""
     for other in found:
-        if other.id == own.id or other.line != own.line or "prose" in other.kinds:
+        if other.id == own.id or other.line != own.line or "prose" in other.kinds or "retold" in own.kinds:
             continue
         if both := own.kinds & other.kinds & set(ERROR_KINDS):
             yield f"and {other.id} both call {shown} {', '.join(sorted(both))}"
