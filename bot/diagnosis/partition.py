@@ -1,10 +1,13 @@
 """Layers moved off the pipeline stage that failed, as VLLM_PP_LAYER_PARTITION takes them: `31,30` for two stages."""
 
 import math
+import re
 
 from bot.budget.placement import stage_layers
 from bot.diagnosis.scene import Scene
 from bot.rulebook.model_names import load_model_names
+
+_HUB_CACHE = re.compile(r"(?:^|/)models--[^/]+?--([^/]+)")
 
 
 def partition(scene: Scene) -> str | None:
@@ -37,13 +40,27 @@ def _held(scene: Scene) -> list[int]:
 
 
 def _layers(scene: Scene) -> int | None:
-    """As a config.json in the text says, where it says one number only; else those of a model that is known by its name."""
+    """As a config.json or an answer says, where one number is said; else those of a model that is known by its name, whoever stored it."""
     said = {fact.fields["layers"] for fact in scene.named("config.layers")}
     if said:
         return int(said.pop()) if len(said) == 1 else None
+    answered = scene.evidence.answers.get("model_config", "")
+    if answered.isdecimal():
+        return int(answered)
     model = scene.evidence.deployment.model
-    named = None if model is None else load_model_names().find(model.value)
+    if model is None:
+        return None
+    cached = _HUB_CACHE.search(model.value)
+    names = (model.value, cached[1] if cached else model.value.rstrip("/").rpartition("/")[2])
+    named = next((found for name in names if (found := load_model_names().find(name)) is not None), None)
     return None if named is None else named.layers
+
+
+def layers_wanted(scene: Scene) -> bool:
+    """Would the number of layers tell how to share them out, and is it all that is missing?"""
+    stages = scene.evidence.deployment.number("pipeline_parallel_size")
+    given = "VLLM_PP_LAYER_PARTITION" in scene.evidence.deployment.environment
+    return bool(stages and stages > 1) and not given and _stage(scene) is not None and _layers(scene) is None
 
 
 def _too_many(scene: Scene, held: int) -> int:

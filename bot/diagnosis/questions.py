@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bot.diagnosis.partition import layers_wanted
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.summary import unexplained
 from bot.domain.diagnosis import FollowUp, Phase
@@ -53,6 +54,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         if phase == "weight_loading" and scene.error is not None and not scene.named("llama-cpp.device-free", "smi.free-row"):
             yield "gpu_inventory"
         return  # one process, whatever the number of cards
+    if phase == "weight_loading" and layers_wanted(scene):
+        yield "model_config"
     if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
         yield "failing_rank"
     if evidence.engine == "unknown":

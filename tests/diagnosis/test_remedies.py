@@ -28,6 +28,14 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
         ("m --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", None),  # how many layers m has nobody says
         ("llama-3.3-70b", "Worker_PP1", "78.00 GiB", None),  # nor here how many stages there are
         ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
+        ("somebody/Llama-3.3-70B-Instruct-AWQ --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
+        ("/models/Llama-3.3-70B-Instruct --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
+        (
+            "/hub/models--meta-llama--Llama-3.3-70B-Instruct/snapshots/6f6073b --pipeline-parallel-size 2",
+            "Worker_PP1",
+            "78.00 GiB",
+            "41,39",
+        ),
         ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "10.00 GiB", "42,38"),  # a layer is 256 MiB then, and 384 were missing
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP3", "5.00 GiB", "20,21,21,18"),
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP1_TP3", "78.00 GiB", "20,19,21,20"),
@@ -49,6 +57,20 @@ def test_the_stage_that_failed_gives_up_as_many_layers_as_the_allocation_lacked(
     change = judged(f"vllm serve {start}\n" + worker(tag, *LOAD, oom("484.00 MiB", "100.00 MiB", allocated=allocated)))["recommendation"]
     assert (change["flag"], change["direction"], change["value"]) == ("VLLM_PP_LAYER_PARTITION", "set", partition)
     assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition}" if partition else None)
+
+
+def test_the_number_of_layers_is_asked_for_where_it_is_all_that_is_missing_and_its_answer_is_used() -> None:
+    text = "vllm serve m --pipeline-parallel-size 2\n" + worker("Worker_PP1", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB"))
+    assert [question["id"] for question in judged(text)["questions"]] == ["model_config"]
+    for answer in ("model_config=80", 'model_config="num_hidden_layers": 80,'):
+        document = judged(text, Contribution("answer", answer))
+        assert (document["recommendation"]["value"], document["questions"]) == ("41,39", [])
+
+
+def test_no_layers_are_asked_for_without_a_pipeline_or_where_they_are_known() -> None:
+    failed = worker("Worker_PP1", *LOAD, oom("484.00 MiB", "100.00 MiB"))
+    for start in ("vllm serve m --tensor-parallel-size 2", "vllm serve llama-3.3-70b --pipeline-parallel-size 2"):
+        assert "model_config" not in [question["id"] for question in judged(f"{start}\n{failed}")["questions"]]
 
 
 def test_a_stage_that_failed_without_figures_gives_up_one_layer() -> None:
