@@ -44,7 +44,7 @@ NEEDED = {
         "graph_capture",
     ),
     "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),
-    "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "serving"),
+    "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "kv_cache_sizing"),
     "sizing.session-cut": (
         "[TM][WARNING] `session_len` truncated to 5120 due to limited KV cache memory\n"
         "[TM][ERROR] [Engine] Warm-up for 8192 tokens failed with status 6",
