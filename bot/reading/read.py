@@ -47,7 +47,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     deployment = replace(_deployment(book, lines, facts, arguments, tried, environment), given=by_hand)
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
-    version = printed_version(facts, engine)
+    version = printed_version(facts, engine, frames)
     unsaid = version is None and engine == "vllm"
     allowed, because = narrowed_range(book, facts, lines, frames, arguments) if unsaid else (None, ())
     return Evidence(

@@ -23,9 +23,14 @@ _PATHS = (
     ("/text_generation_server/", "tgi"),
     ("/lmdeploy/", "lmdeploy"),
 )
-_PRINTED = (("vllm.engine-config", "vllm.banner-version", "vllm.api-version"), ("vllm.dumping-input", "vllm.version-mentioned"))
+_PRINTED = (
+    ("vllm.engine-config", "vllm.banner-version", "vllm.api-version"),
+    ("vllm.dumping-input", "vllm.version-mentioned", "vllm.version-in-name"),
+)
 _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
 """How a row of a table ends whose version is not the one that failed."""
+_FOLDER = re.compile(r"(?<!/envs)/vllm[-_]v?(0\.\d{1,2}\.\d{1,2}(?:\.?(?:post|rc)\d+)?)(?=/|\+|-py|\.dist-info)")
+"""An environment keeps its name when another release is installed in it."""
 _OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
 
@@ -47,8 +52,10 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
     return "vllm" if score["vllm"] else "unknown"
 
 
-def printed_version(facts: Sequence[Fact], engine: str) -> str | None:
-    """The version as the engine printed it; a mention in prose only where it printed none, of a table the row that failed."""
+def printed_version(facts: Sequence[Fact], engine: str, frames: Sequence[Frame] = ()) -> str | None:
+    """The version as the engine printed it; a mention in prose only where it printed none, of a table the row that failed; then the
+    name of the folder that a traceback runs in.
+    """
     if engine not in ("vllm", "unknown"):
         return next((f.fields["version"] for f in facts if f.id == f"{engine}.version" and "version" in f.fields), None)
     for ids in _PRINTED:
@@ -56,7 +63,7 @@ def printed_version(facts: Sequence[Fact], engine: str) -> str | None:
         if said:
             failed = (fact for fact in said if not (fact.id == "vllm.version-mentioned" and _PASSED.search(fact.text)))
             return str(next(failed, said[0]).fields["version"])
-    return None
+    return next((found[1] for frame in frames if (found := _FOLDER.search(frame.path)) is not None), None)
 
 
 def parsed(version: str | None) -> Version | None:

@@ -91,3 +91,23 @@ def test_wordings_that_contradict_each_other_leave_the_last_that_agreed() -> Non
 )
 def test_the_more_source_lines_agree_the_fewer_releases_are_left(lines: str, expected: str) -> None:
     assert range_of(lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("folder", "version"),
+    [
+        ("/opt/envs/vllm-0.6.3/lib/python3.10/site-packages/vllm", None),  # an environment keeps its name
+        ("/opt/vllm/lib/python3.10/site-packages/vllm", None),
+        ("/opt/vllm-0.2.7/vllm", "0.2.7"),
+        ("/opt/vllm-0.8.5.post1/vllm", "0.8.5.post1"),
+        ("/usr/lib/python3.10/site-packages/vllm-0.6.3-py3.10-linux-x86_64.egg/vllm", "0.6.3"),
+    ],
+)
+def test_the_folder_that_a_traceback_runs_in_tells_the_version(folder: str, version: str | None) -> None:
+    text = f'Traceback (most recent call last):\n  File "{folder}/worker/model_runner.py", line 9, in load_model\n    self.load()'
+    assert read(BOOK, [Contribution("paste", text)]).engine_version == version
+
+
+def test_what_the_engine_printed_goes_before_a_folders_name() -> None:
+    text = 'INFO 03-10 10:00:00 llm_engine.py:70] vLLM API server version 0.4.2\n  File "/opt/vllm-0.2.7/vllm/worker/model_runner.py", line 9, in load_model'
+    assert read(BOOK, [Contribution("paste", text)]).engine_version == "0.4.2"
