@@ -10,7 +10,7 @@ from bot.reading.words import Mention
 NEAR = 24
 """Letters between a figure and the word that says what it is."""
 DEMANDS, STOCKS = ("need", "demand"), ("have", "left", "free")
-_AMOUNT = re.compile(r"(?<![\w.,-])(\d{1,6}(?:[.,]\d{1,2})?)(?:\ ?(g|m)(?:i?b)?)?(?![a-z\d])")
+_AMOUNT = re.compile(r"(?<![\w.,-])(\d{1,6}(?:[.,]\d{1,2})?)(?:\ ?(g|m)(?:i?b)?)?(?![a-z\d%])")
 _BLOCKS = re.compile(r"(\d[\d,]*)\ (?:mamba|state)\ (?:cache\ )?blocks")
 _SEQUENCES = re.compile(r"(\d[\d,]*)\ (?:\w+\ )?(?:sequences|requests|seqs)\b")
 
@@ -22,13 +22,20 @@ class _Amount(NamedTuple):
     unit: str | None
 
     def mib(self, other: str | None) -> float:
-        """It has the other's unit where it has none: `needs 6 GiB, 5.2 are left`; of two without a unit nothing is known."""
-        return self.figure * {"g": 1024, "m": 1}.get(self.unit or other or "", 0)
+        """It has the other's unit where it has none: `needs 6 GiB, 5.2 are left`; of two without a unit only fractions are of one kind."""
+        return self.figure * {"g": 1024, "m": 1}.get(self.unit or other or "", self.figure % 1 > 0)
 
 
-def falls_short(one: Sentence) -> Mention | None:
+def only_so_much(one: Sentence) -> Mention | None:
+    """The same where the sentence says itself that it is too little: `wants 1.02 GiB and only 900 MB are left`."""
+    only = one.all_of("only")
+    short = falls_short(one) if only else None
+    return short if short and any(abs(short.start - word.end) <= NEAR for word in only) else None
+
+
+def falls_short(one: Sentence, *asking: str) -> Mention | None:
     """The word for what there is, where more is asked for: `would take 4.2 GiB, 3.9 are available`, `96 state blocks for 128 sequences`."""
-    demands, stocks = one.all_of(*DEMANDS), one.all_of(*STOCKS)
+    demands, stocks = one.all_of(*DEMANDS, *asking), one.all_of(*STOCKS)
     if demands and stocks:
         amounts = list(_amounts(one))
         asked = _nearest(demands, amounts)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.reading.idioms import SURE
-from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.sentences import CLAUSE, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.together import COMPLAINTS
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
-RATHER = {"prose.serving": -1, "prose.launch": -1, "prose.startup-check": 1}
+RATHER = {"prose.serving": -1, "prose.launch": -3, "prose.startup-check": 1}
 """People say serving and starting of everything; what had not begun is said of nothing else."""
 
 

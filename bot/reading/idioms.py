@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping
 
 from bot.reading.amounts import DEMANDS, falls_short
-from bot.reading.sentences import CLAUSE, COMPLAINTS, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.sentences import CLAUSE, SIDE_BY_SIDE, WEIGHT, Sentence, apart
+from bot.reading.together import COMPLAINTS
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 SURE = 4
-TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there")
+TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there", "killed")
 """Words one of which stands in every sentence that is read so, but where a moment complains by itself."""
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
@@ -18,6 +19,12 @@ _BESIDE = 30
 _FIGURE = re.compile(r"\d")
 _NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
 _NOUGHT = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b))")
+_PLENTY = re.compile(r"(?<![\w.])(?:[1-9]\d|1\d\d)(?:\.\d+)?\ ?g(?:i?b)?\b")
+_LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
+_OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
+_HOLDS = re.compile(r"hold|store|fit|even")
+_MARKS = (":", '"', "'", "“", "「")
+_ENDS = ("", ".", "\n", '"', "'", "”", "」")
 
 
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
@@ -53,9 +60,10 @@ def _but_eager(one: Sentence) -> Mention | None:
 
 def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
-    if one.asks or one.names("prose.pressure"):
+    if not one.has("cache", "pool", "request-length", "shortage") or one.asks or one.names("prose.pressure"):
         return None
-    if one.has("cache", "pool") and (less := falls_short(one)) is not None:
+    long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
+    if one.has("cache", "pool", "request-length") and (less := falls_short(one, "request-length")) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     none = one.all_of("not", "shortage")  # “no memory” is one word
@@ -64,18 +72,23 @@ def _too_small(one: Sentence) -> Mention | None:
         for cache, left in one.pairs("cache", "left", _NEARBY)
         if _beside(one.text, left, _NOUGHT) or any(apart(left, word) <= _BESIDE for word in none)
     ]
-    held = one.pairs("cache", "shortage", _NEARBY) if one.has("request-length") else []  # a cache does not fit one request
+    held = one.pairs("cache", "shortage", _NEARBY) if long else []  # a cache does not fit one request
     short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
         if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
             return lack
+    own = [word for word in one.told("shortage") if _OF_CACHE.match(one.text, word.start, word.end)]
+    holds = [word for word, _ in one.pairs("lack", "request-length", SIDE_BY_SIDE) if _HOLDS.search(one.text, word.start, word.end)]
+    few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(0 < left.start - only.end <= _NEARBY for only in one.all_of("only"))]
     negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
     lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
-    return next(iter([*negative, *lacks]), None)
+    return next(iter([*negative, *lacks, *own, *holds, *few]), None)
 
 
 def _of_host(one: Sentence) -> Named | None:
     """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
+    if one.has("killed") and (killed := _printed(one)) is not None:
+        return "prose.host", killed.start, SURE
     hosts, devices = one.all_of("host", "shm"), one.all_of("device")
     refused = [failure for failure, _ in one.pairs("failure", "make", 1)]  # it cannot allocate
     complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
@@ -90,6 +103,12 @@ def _of_host(one: Sentence) -> Named | None:
     return None
 
 
+def _printed(one: Sentence) -> Mention | None:
+    """A `Killed` that stands alone, as a shell prints it."""
+    alone = (w for w in one.all_of("killed") if one.text[w.start : w.end] == "killed" and one.text[w.start - 2 : w.start].strip() in _MARKS)
+    return next((word for word in alone if one.text[word.end : word.end + 1] in _ENDS), None)
+
+
 def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Memory became more and more, and no other moment than requests is named."""
     if not one.has("growth", "grows"):
@@ -97,7 +116,7 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     memory = one.all_of("memory", "device", "host")
     slowly = [w for w in one.all_of("grows") if one.has("slowly") and any(0 <= w.start - m.end <= 30 for m in memory)]
     growth = next(iter(one.all_of("growth") or slowly), None)
-    if growth is None or not memory:
+    if growth is None or not memory or one.text[growth.end : growth.end + 2].strip().startswith("?"):
         return None
     other = [(m, relation) for m, relation in one.relations.items() if not moments[m.moment].again]
     return None if any(relation == "while" or (m.telling and relation in WEIGHT) for m, relation in other) else growth
@@ -110,10 +129,18 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
     starting = one.has("fraction") or one.names(*first) or (not one.relations and not one.has("shortage") and falls_short(one))
-    complains = one.has(*COMPLAINTS, *DEMANDS) and not one.has("host")
+    complains = one.has(*COMPLAINTS, *DEMANDS) or any(one.pairs("not", "free", SIDE_BY_SIDE))
+    complains = complains and not one.has("host")
     return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 
 
 def _beside(text: str, word: Mention, figure: "re.Pattern[str]") -> bool:
     """Does such a figure stand beside it?"""
     return figure.search(text, max(0, word.start - _BESIDE), word.end + _BESIDE) is not None
+
+
+def plenty(one: Sentence) -> Mention | None:
+    """Ten gigabytes and more are free, and nothing is asked for: not why anything failed."""
+    if one.has("only", "fraction", "demand", "need", "shortage", "lack") or one.asks:
+        return None
+    return next((free for free in one.all_of("free", "have") if _beside(one.text, free, _PLENTY) and "free" in one.text[free.start - 30 : free.end]), None)

@@ -9,13 +9,14 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 
-from bot.reading.amounts import DEMANDS, falls_short
+from bot.reading.amounts import DEMANDS, falls_short, only_so_much
 from bot.reading.complaints import RATHER, Said, complained_of, meant
-from bot.reading.idioms import SURE, TELLING, says_by_itself
+from bot.reading.idioms import SURE, TELLING, plenty, says_by_itself
 from bot.reading.plain import Plain
-from bot.reading.sentences import COMPLAINTS, WEIGHT, Sentence
+from bot.reading.sentences import WEIGHT, Sentence
 from bot.reading.talk import Talk, talks
-from bot.reading.words import words_of
+from bot.reading.together import COMPLAINTS
+from bot.reading.words import Mention, words_of
 from bot.rulebook.book import Rulebook
 
 
@@ -28,11 +29,13 @@ class Speech:
         self._aside = {moment.id for moment in book.moments if moment.aside}
         bits = self._words.bits
         self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
-        self._named, self._asides = bits("moment", "make"), bits(*self._aside)
+        halves = [rarer for rarer, _, _ in self._words.pairs]
+        self._named, self._asides = bits("moment", *halves), bits(*self._aside, "retracted")
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
-        self._before, self._sure = bits("before"), bits("telling", "make")
-        self._there_too = bits("there")
-        self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._there_too)
+        self._free = bits("free")
+        self._before, self._sure = bits("before"), bits("telling", *halves)
+        self._joined = bits("there", "request-length")
+        self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._joined | self._asides)
         self._rather = bits(*(name for name, more in RATHER.items() if more > 0))
 
     def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
@@ -72,7 +75,7 @@ class Speech:
     def _bounds(self, talk: Talk) -> Iterator[tuple[int, int]]:
         """(how much a sentence may say at most, less than nothing, its number) of each."""
         most: dict[int, int] = {}  # of the words that it may hold: most sentences hold the same
-        for number in talk.holding(self._named | self._telling):
+        for number in talk.holding(self._named | self._telling | self._joined):
             held = talk.held(number)
             if held not in most:
                 most[held] = -self._most(held)
@@ -80,7 +83,7 @@ class Speech:
 
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
-        by_itself = SURE if held & self._telling or (held & self._there_too and held & self._complaints) else 0
+        by_itself = SURE if held & self._telling or (held & self._joined and held & self._complaints) else 0
         if not (held & self._named and held & self._complaints):
             return by_itself
         instead = bool(held & self._before)
@@ -109,7 +112,8 @@ class Speech:
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]
-        failed = any(talk[number].has("shortage", "failure") for number in loud)
+        loud = loud or {number for number in naming if talk[number].has("only") and only_so_much(talk[number])}
+        failed = any(talk[number].has("shortage", "failure", "only") for number in loud)
         over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
         for place, one in ((place, talk[place]) for place in naming):
@@ -128,7 +132,15 @@ class Speech:
         """Is another fault named, or memory's denied, and nowhere that memory ran out?"""
         if any(talk[number].has("shortage") for number in talk.holding(self._shortages)):
             return False
-        return any(talk[number].names("prose.other-fault", "prose.denied") for number in talk.holding(self._asides))
+        aside = map(talk.__getitem__, self._speak_aside(talk))
+        return any(one.names("prose.other-fault", "prose.denied") or one.has("retracted") for one in aside) or self._plenty(talk) is not None
+
+    def _speak_aside(self, talk: Talk) -> list[int]:
+        """The sentences that may say that memory is not what failed: by a word, or, where one was read, by a complaint denied."""
+        return sorted({*talk.holding(self._asides), *talk.denying})
+
+    def _plenty(self, talk: Talk) -> Mention | None:
+        return next((free for number in talk.holding(self._free) if (free := plenty(talk[number]))), None)
 
     def _shortage(self, talk: Talk) -> Said | None:
         """That memory ran out, in words or, where something failed, in figures; a question whether it would says nothing."""
@@ -137,6 +149,8 @@ class Speech:
         if word is None:
             failing = (talk[number] for number in talk.holding(self._failures) if talk[number].has(*DEMANDS))
             word = next((word for one in failing if one.told("failure", "killed") and (word := falls_short(one))), None)
+        if word is None and not talk.holds(self._complaints):
+            word = next((word for number in talk.holding(self._named) if talk[number].has("only") and (word := only_so_much(talk[number]))), None)
         return None if word is None else self._at("prose.oom", word.start, 0)
 
     def _failure(self, talk: Talk) -> Said | None:
@@ -146,10 +160,18 @@ class Speech:
 
     def _beside(self, talk: Talk) -> Iterator[Said]:
         """What says that memory is not what failed; another fault only where something failed at all."""
-        relations = (talk[number].relations for number in talk.holding(self._asides))
-        for moment in (moment for several in relations for moment in several if moment.moment in self._aside):
-            if moment.moment != "prose.other-fault" or any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints)):
-                yield self._at(moment.moment, moment.start, 0)
+        if not talk.denying and not talk.holds(self._asides | self._free):
+            return
+        aside, free = [talk[number] for number in self._speak_aside(talk)], self._plenty(talk)
+        failed = any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints))
+        for one in aside:
+            for moment in (moment for moment in one.relations if moment.moment in self._aside):
+                if moment.moment != "prose.other-fault" or moment.telling or failed:
+                    yield self._at(moment.moment, moment.start, 0)
+            for word in one.all_of("retracted"):
+                yield self._at("prose.denied", word.start, 0)
+        if free is not None and failed and not any(talk[n].has("shortage", "lack") for n in talk.holding(self._complaints)):
+            yield self._at("prose.denied", free.start, 0)
 
     def _at(self, moment: str, at: int, weight: int = SURE) -> Said:
         return Said(self._moments[moment], at, weight)

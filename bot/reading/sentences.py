@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.reading.together import COMMA, COMPLAINTS
 from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
-COMPLAINTS = ("shortage", "failure", "killed", "lack", "error")
 WEIGHT = {"while": 3, "at": 2, "bare": 1}
 """The relations of a moment that was going on, by how surely they say so."""
 CLAUSE = 60
@@ -20,10 +20,12 @@ DENIES = 32
 """Letters between a denial and the joining word that it denies: `not considered during`."""
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
-_COMMA = re.compile(r"[,，、]")
-_JOINTS = ("and", "or", ",", "/", "and the", "的", "")
-_CALLS = ("->", "→", "=>")
+_JOINTS = ("and", "or", ",", "/", "+", "&", "and the", "und", "et", "y", "和", "的", "")
+_CALLS = ("->", "→", "=>", "() ->", "() →", "() =>")
 """Between what called and what was called: the former says what was going on."""
+_SKIPS = ("skip", "disabl", "turn")
+_OF = ("", "of", "of the", "of a")
+"""Between a moment and the requests that are its own: `the warm-up of decode buckets`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,11 @@ class Sentence:
 
     def told(self, *means: str) -> list[Mention]:
         """Those that nobody asks for: in a question, what a comma parts from it (`it says X, what should I do?`)."""
-        words = self.all_of(*means)
+        words = [] if self.has("retracted") else self.all_of(*means)
         if not words or not self.has("question"):
             return words
         asked = self.all_of("question")[0].start
-        return [word for word in words if word.end <= asked and _COMMA.search(self.text, word.end, asked)]
+        return [word for word in words if word.end <= asked and COMMA.search(self.text, word.end, asked)]
 
     @property
     def asks(self) -> bool:
@@ -69,7 +71,7 @@ class Sentence:
     def joined(self, one: Mention, other: Mention) -> bool:
         """Does no comma part them?"""
         first, last = sorted((one, other))
-        return _COMMA.search(self.text, first.end, last.start) is None
+        return COMMA.search(self.text, first.end, last.start) is None
 
     def pairs(self, means: str, other: str, within: int) -> list[tuple[Mention, Mention]]:
         """Two words of these meanings with no more than so many letters between them, the nearest first."""
@@ -100,10 +102,16 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
         return "while"  # `klappt das Laden nicht`
     if relation in ("at", "bare") and moment.joined:
         return "while"
+    if rule.again and relation in WEIGHT and _is_of_another(moment, words, text):
+        return "off"
+    if relation == "bare" and text[moment.end : moment.end + 1] == ":" and not any(one.means != "moment" for one in before):
+        return "at"  # what the sentence is about
     if relation in WEIGHT and not rule.lasting and any(one.means == "later" and one.start >= moment.end for one in words):
         return "past"
-    if (rule.lasting and relation == "after") or (rule.again and relation == "past"):
+    if rule.lasting and relation == "after":
         return "while"
+    if rule.again and relation == "past":  # the first ones may well have worked
+        return "at" if any(one.means == "moment" and one.moment not in (moment.moment, "prose.launch") for one in words) else "while"
     if rule.again and any(one.means == "wish" and 0 <= moment.start - one.end <= JOINS for one in words):
         return "off"
     return "past" if relation == "after" else relation
@@ -118,7 +126,7 @@ def _behind(moment: Mention, following: Sequence[Mention], text: str) -> str | N
             if gap <= 4:
                 return "while" if one.means == "then" else "after"
             continue
-        if gap > FOLLOWS or one.means in (*COMPLAINTS, "moment", "but", "before", "after") or _COMMA.search(text, moment.end, one.start):
+        if gap > FOLLOWS or one.means in (*COMPLAINTS, "moment", "but", "before", "after") or COMMA.search(text, moment.end, one.start):
             return None
         denied = denied or one.means == "not"
         if one.means == "fine":
@@ -135,16 +143,18 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
                 return "off"
             joined = between in _JOINTS
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
-        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or _COMMA.search(text, one.end, moment.start):
+        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or COMMA.search(text, one.end, moment.start):
             return None
-        if one.means in ("while", "at", "after") and any(_denies(w) and 0 <= one.start - w.end <= DENIES for w in preceding):
+        if one.means in ("while", "at", "after") and _is_denied(one, preceding[place + 1 :], text):
             return "off"
         if one.means == "at" and rule.again and _is_told_of_a_moment(one, moment, preceding[place + 1 : place + 2]):
             return "off"
         if one.means in ("while", "at", "after", "before"):
             return one.means
-        if one.means in ("not", "bygone", "fine"):
-            return "past" if one.means == "fine" else "off"
+        if one.means == "fine":  # `never gets past the load`
+            return "while" if any(w.means == "not" and one.start - w.end <= 1 for w in preceding[place + 1 : place + 2]) else "past"
+        if one.means in ("not", "bygone"):
+            return "off"
         if one.means == "triggers":  # what sets something else off says what was going on
             return "off" if any(w.means == "moment" for w in preceding[place:]) else None
     return None
@@ -155,6 +165,25 @@ def _is_told_of_a_moment(joining: Mention, moment: Mention, before: Sequence[Men
     return any(one.means == "moment" and one.moment != moment.moment and joining.start - one.end <= 1 for one in before)
 
 
-def _denies(word: Mention) -> bool:
-    """Does it say no, that it is bygone, or that there was no shortage?"""
-    return word.means in ("not", "bygone") or word.moment == "prose.denied"
+def _is_of_another(moment: Mention, words: Sequence[Mention], text: str) -> bool:
+    """`The warm-up of decode buckets`, `prefill warm-up`: the requests are that moment's own."""
+    for one in words:
+        if one.means == "moment" and one.moment not in (moment.moment, "prose.launch", "prose.denied", "prose.pressure", "prose.other-fault"):
+            first, last = sorted((one, moment))
+            if text[first.end : last.start].strip() in (_OF if first is one else ("",)):
+                return True
+    return False
+
+
+def _is_denied(joining: Mention, preceding: Sequence[Mention], text: str) -> bool:
+    """Does a word before it say no, that it is bygone, or that there was no shortage? What is skipped is what follows at once."""
+    behind = joining
+    for word in preceding:
+        if joining.start - word.end > DENIES or word.means == "but":
+            return False
+        if word.means == "bygone" or word.moment == "prose.denied":
+            return True
+        if word.means == "not" and behind.means != "fine" and not text.startswith(_SKIPS, word.start):
+            return True
+        behind = word
+    return False

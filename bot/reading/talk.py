@@ -5,7 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bot.reading.sentences import COMPLAINTS, Sentence, spoken_of
+from bot.reading.sentences import Sentence, spoken_of
+from bot.reading.together import meant_together
 from bot.reading.words import Mention, Some, Words
 from bot.rulebook.files import Moment
 
@@ -28,15 +29,19 @@ class Talk:
     def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part]) -> None:
         self._words, self._moments, self._text, self._parts = words, moments, text, parts
         self._read: dict[int, Sentence] = {}
+        self.denying: set[int] = set()
+        """The sentences that deny a complaint, of those that were read."""
+        self._held = 0
+        for part in parts:
+            self._held |= part.held
 
     def __getitem__(self, number: int) -> Sentence:
         if number not in self._read:
             start, end, _ = self._parts[number]
-            words = self._between(start, end)[:LONGEST]
+            words = meant_together(self._between(start, end)[:LONGEST], self._text, start, self._words.pairs)
             means = frozenset([one.means for one in words])
-            if {"make", "cache"} <= means:
-                words = _with_cache(Sentence(start, self._text, words, {}, means))
-                means = frozenset([one.means for one in words])
+            if "moment" in means and any(one.moment == "prose.denied" for one in words):
+                self.denying.add(number)
             self._read[number] = Sentence(start, self._text, words, spoken_of(words, self._text, self._moments), means)
         return self._read[number]
 
@@ -45,7 +50,11 @@ class Talk:
 
     def holding(self, bits: int) -> Iterator[int]:
         """The sentences that may hold one of these words."""
-        return (number for number, part in enumerate(self._parts) if part.held & bits)
+        return (number for number, part in enumerate(self._parts) if part.held & bits) if self.holds(bits) else iter(())
+
+    def holds(self, bits: int) -> bool:
+        """May any sentence hold one of these words?"""
+        return self._held & bits != 0
 
     def held(self, number: int) -> int:
         """The words that a sentence may hold."""
@@ -86,14 +95,3 @@ def _parts(asked: Some, text: str) -> Iterator[_Part]:
         held |= may_be
     if held:
         yield _Part(start, end, held)
-
-
-def _with_cache(one: Sentence) -> list[Mention]:
-    """The words of a sentence, with the making of a cache as a moment of its own."""
-    parting = (*COMPLAINTS, "moment", "but", "before", "after", "while")
-    for made, cache in one.pairs("make", "cache", 36):
-        if one.joined(made, cache) and not any(word.means in parting for word in one.between(made, cache)):
-            first, last = sorted((made, cache))
-            rest = [word for word in one.words if word not in (made, cache)]
-            return sorted([*rest, Mention(first.start, last.end, "moment", "prose.allocation", True)])
-    return [*one.words]

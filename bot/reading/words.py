@@ -70,6 +70,8 @@ class Words:
             for telling, several in ((True, moment.telling), (False, moment.says)):
                 for said in map(written, several):
                     begins.setdefault(_beginning(said), []).append(_Word(said, "moment", moment.id, telling, said.split()[0] in joins))
+        self.pairs = [(one, other, moment.id) for moment in book.moments for one, other in moment.pairs]
+        """Two meanings or moments, and the moment that they name together."""
         self._words = [
             (begin[0] in _LETTERS, [(word, "…" not in word.said and "*" not in word.said, word.said[-1] in _LETTERS) for word in words])
             for begin, words in begins.items()

@@ -347,7 +347,8 @@ Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
     "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
     "thereafter", "fine", "not", "wish", "question", "eager", "nothing",
-    "bygone", "otherwise", "triggers", "there", "trace", "demand", "have",
+    "bygone", "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first", "only",
+    "retracted",
 ]  # fmt: skip
 
 
@@ -364,6 +365,7 @@ class Moment(Shape, frozen=True):
     `lasting`: what comes after it is meant by it too (a wake-up). `again`: it may have gone well before (requests).
     `begins_after`: what is going on as long as it has not begun.
     `alone`: its words complain by themselves. `aside`: it says something beside whatever else is said.
+    `pairs`: two words that name it together, by what they mean or which moment they name, the rarer one first.
     """
 
     id: str
@@ -376,6 +378,7 @@ class Moment(Shape, frozen=True):
     begins_after: str = ""
     alone: bool = False
     aside: bool = False
+    pairs: list[tuple[str, str]] = []
     example: list[FactExample] = []
     counterexample: list[Counterexample] = []
 

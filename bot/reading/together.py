@@ -1,0 +1,68 @@
+"""What words of a sentence mean together that none of them means alone: a pair that names a moment, a complaint denied, a title."""
+
+import re
+from collections.abc import Sequence
+
+from bot.reading.words import Mention
+
+COMPLAINTS = ("shortage", "failure", "killed", "lack", "error")
+WITHIN = 36
+"""Letters between the two words of a pair."""
+COMMA = re.compile(r"[,，、]")
+_PARTING = (*COMPLAINTS, "moment", "but", "before", "after", "while", "cache", "weights")
+_BELONG = frozenset(("averted", "not", "weights", "trial", "back", "make", "first"))
+"""Without one of these no word of a sentence means another thing beside another one."""
+_DENIABLE = ("shortage", "failure", "killed", "error")
+_WENT_WELL = frozenset(("never", "doesn't", "does not", "didn't", "did not", "don't"))
+_DENYING = frozenset(
+    ("not", "no", "never", "nothing", "nobody", "doesn't", "does not", "didn't", "did not", "don't", "isn't", "wasn't", "nicht", "nie", "kein",
+     "keine", "nichts", "没有")
+)  # fmt: skip
+_TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w/, ]{1,24}(?:\([^)\n]{1,40}\))?!?:)\s*)?")
+
+
+def meant_together(words: Sequence[Mention], text: str, start: int, pairs: Sequence[tuple[str, str, str]]) -> list[Mention]:
+    """The words of a sentence that begins at `start` with what they mean together. `pairs`: two meanings or moments, the moment they name."""
+    means = {one.means for one in words}
+    if means.isdisjoint(_BELONG):
+        return [*words]
+    told = [*words]
+    if "averted" in means:
+        told = _titled(told, text, start)
+    if "not" in means:
+        told = _denied(told, text)
+    names = means | {one.moment for one in words}
+    for one, other, moment in pairs:
+        if one in names and other in names:
+            told = _whole(told, text, (one, other), moment)
+    return told
+
+
+def _titled(words: Sequence[Mention], text: str, start: int) -> list[Mention]:
+    """`Avoid OOM in X` is a report where it is a title, and a wish anywhere else."""
+    first = next(one for one in words if one.means == "averted")
+    title = _TITLE.fullmatch(text, start, first.start) is not None
+    kept = [first._replace(means="shortage")] if title else []
+    return sorted([*(one for one in words if one.means != "averted"), *kept])
+
+
+def _denied(words: Sequence[Mention], text: str) -> list[Mention]:
+    """`Nothing dies`, `it never crashes`; where another matter follows (`it doesn't crash at X but at Y`) something does."""
+    told = [*words]
+    for place, (word, complaint) in enumerate(zip(words, words[1:], strict=False)):
+        adjacent = word.means == "not" and complaint.means in _DENIABLE and complaint.start - word.end <= 1
+        if adjacent and text[word.start : word.end] in _DENYING and not any(one.means == "but" for one in words[place + 2 :]):
+            fine = complaint.means == "failure" and text[word.start : word.end] in _WENT_WELL
+            both = ("fine",) if fine else ("moment", "prose.denied", True)
+            told = sorted([*(one for one in told if one not in (word, complaint)), Mention(word.start, complaint.end, *both)])
+    return told
+
+
+def _whole(words: Sequence[Mention], text: str, pair: tuple[str, str], moment: str) -> list[Mention]:
+    one, other = ([word for word in words if name in (word.means, word.moment)] for name in pair)
+    found = sorted((max(a.start, b.start) - min(a.end, b.end), *sorted((a, b))) for a in one for b in other)
+    for apart, first, last in found:
+        between = [word for word in words if first.end <= word.start < last.start]
+        if apart <= WITHIN and not COMMA.search(text, first.end, last.start) and not any(word.means in _PARTING for word in between):
+            return sorted([*(word for word in words if word not in (first, last)), Mention(first.start, last.end, "moment", moment, True)])
+    return [*words]
