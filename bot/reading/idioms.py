@@ -19,7 +19,9 @@ _BESIDE = 30
 _FIGURE = re.compile(r"\d")
 _NEGATIVE = re.compile(r"(?<![\w.])[-−]\d+(?:\.\d+)?\ ?[gm]i?b")
 _NOUGHT = re.compile(r"(?<![\w.])(?:-\d|−\d|0(?:\.0+)?\ ?(?:g|m|b))")
-_PLENTY = re.compile(r"(?<![\w.])(?:[1-9]\d|1\d\d)(?:\.\d+)?\ ?g(?:i?b)?\b")
+_PLENTY = re.compile(
+    r"(?<![\w.])[1-9]\d{1,2}(?:\.\d+)?\ ?g(?:i?b)?\ (?:is\ |are\ |was\ |were\ |still\ )*(?:free|frei)|(?:half|mostly)\ empty"
+)
 _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _HOLDS = re.compile(r"hold|store|fit|even")
@@ -66,7 +68,7 @@ def _too_small(one: Sentence) -> Mention | None:
     if one.has("cache", "pool", "request-length") and (less := falls_short(one, "request-length")) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
-    none = one.all_of("not", "shortage")  # “no memory” is one word
+    none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith("no ", word.start)]
     needs += [
         (cache, left)
         for cache, left in one.pairs("cache", "left", _NEARBY)
@@ -79,7 +81,8 @@ def _too_small(one: Sentence) -> Mention | None:
             return lack
     own = [word for word in one.told("shortage") if _OF_CACHE.match(one.text, word.start, word.end)]
     holds = [word for word, _ in one.pairs("lack", "request-length", SIDE_BY_SIDE) if _HOLDS.search(one.text, word.start, word.end)]
-    few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(0 < left.start - only.end <= _NEARBY for only in one.all_of("only"))]
+    only = one.all_of("only")
+    few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(0 < left.start - word.end <= _NEARBY for word in only)]
     negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
     lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
     return next(iter([*negative, *lacks, *own, *holds, *few]), None)
@@ -143,4 +146,4 @@ def plenty(one: Sentence) -> Mention | None:
     """Ten gigabytes and more are free, and nothing is asked for: not why anything failed."""
     if one.has("only", "fraction", "demand", "need", "shortage", "lack") or one.asks:
         return None
-    return next((free for free in one.all_of("free", "have") if _beside(one.text, free, _PLENTY) and "free" in one.text[free.start - 30 : free.end]), None)
+    return next((free for free in one.all_of("free") if _beside(one.text, free, _PLENTY)), None)

@@ -112,7 +112,7 @@ class Speech:
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]
-        loud = loud or {number for number in naming if talk[number].has("only") and only_so_much(talk[number])}
+        loud = loud or {number for number in naming if only_so_much(talk[number])}
         failed = any(talk[number].has("shortage", "failure", "only") for number in loud)
         over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
@@ -133,7 +133,8 @@ class Speech:
         if any(talk[number].has("shortage") for number in talk.holding(self._shortages)):
             return False
         aside = map(talk.__getitem__, self._speak_aside(talk))
-        return any(one.names("prose.other-fault", "prose.denied") or one.has("retracted") for one in aside) or self._plenty(talk) is not None
+        named = any(one.names("prose.other-fault", "prose.denied") or one.has("retracted") for one in aside)
+        return named or self._plenty(talk) is not None
 
     def _speak_aside(self, talk: Talk) -> list[int]:
         """The sentences that may say that memory is not what failed: by a word, or, where one was read, by a complaint denied."""
@@ -150,7 +151,7 @@ class Speech:
             failing = (talk[number] for number in talk.holding(self._failures) if talk[number].has(*DEMANDS))
             word = next((word for one in failing if one.told("failure", "killed") and (word := falls_short(one))), None)
         if word is None and not talk.holds(self._complaints):
-            word = next((word for number in talk.holding(self._named) if talk[number].has("only") and (word := only_so_much(talk[number]))), None)
+            word = next((word for number in talk.holding(self._named) if (word := only_so_much(talk[number]))), None)
         return None if word is None else self._at("prose.oom", word.start, 0)
 
     def _failure(self, talk: Talk) -> Said | None:

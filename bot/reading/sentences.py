@@ -1,6 +1,5 @@
 """How a sentence speaks of each moment in it: it was going on, it was over, it had not begun, or it is another matter."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ _JOINTS = ("and", "or", ",", "/", "+", "&", "and the", "und", "et", "y", "和", 
 _CALLS = ("->", "→", "=>", "() ->", "() →", "() =>")
 """Between what called and what was called: the former says what was going on."""
 _SKIPS = ("skip", "disabl", "turn")
+_ASIDE = ("prose.launch", "prose.denied", "prose.pressure", "prose.other-fault")
 _OF = ("", "of", "of the", "of a")
 """Between a moment and the requests that are its own: `the warm-up of decode buckets`."""
 
@@ -111,7 +111,7 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     if rule.lasting and relation == "after":
         return "while"
     if rule.again and relation == "past":  # the first ones may well have worked
-        return "at" if any(one.means == "moment" and one.moment not in (moment.moment, "prose.launch") for one in words) else "while"
+        return "bare" if any(one.means == "moment" and one.moment not in (moment.moment, "prose.launch") for one in words) else "while"
     if rule.again and any(one.means == "wish" and 0 <= moment.start - one.end <= JOINS for one in words):
         return "off"
     return "past" if relation == "after" else relation
@@ -168,7 +168,7 @@ def _is_told_of_a_moment(joining: Mention, moment: Mention, before: Sequence[Men
 def _is_of_another(moment: Mention, words: Sequence[Mention], text: str) -> bool:
     """`The warm-up of decode buckets`, `prefill warm-up`: the requests are that moment's own."""
     for one in words:
-        if one.means == "moment" and one.moment not in (moment.moment, "prose.launch", "prose.denied", "prose.pressure", "prose.other-fault"):
+        if one.means == "moment" and one.moment not in (moment.moment, *_ASIDE):
             first, last = sorted((one, moment))
             if text[first.end : last.start].strip() in (_OF if first is one else ("",)):
                 return True

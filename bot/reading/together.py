@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from bot.reading.words import Mention
 
@@ -15,14 +16,14 @@ _BELONG = frozenset(("averted", "not", "weights", "trial", "back", "make", "firs
 _DENIABLE = ("shortage", "failure", "killed", "error")
 _WENT_WELL = frozenset(("never", "doesn't", "does not", "didn't", "did not", "don't"))
 _DENYING = frozenset(
-    ("not", "no", "never", "nothing", "nobody", "doesn't", "does not", "didn't", "did not", "don't", "isn't", "wasn't", "nicht", "nie", "kein",
-     "keine", "nichts", "没有")
+    ("not", "no", "never", "nothing", "nobody", "doesn't", "does not", "didn't", "did not", "don't", "isn't", "wasn't", "nicht", "nie",
+     "kein", "keine", "nichts", "没有")
 )  # fmt: skip
 _TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w/, ]{1,24}(?:\([^)\n]{1,40}\))?!?:)\s*)?")
 
 
 def meant_together(words: Sequence[Mention], text: str, start: int, pairs: Sequence[tuple[str, str, str]]) -> list[Mention]:
-    """The words of a sentence that begins at `start` with what they mean together. `pairs`: two meanings or moments, the moment they name."""
+    """The words of a sentence that begins at `start`, with what they mean together. `pairs`: two meanings or moments, what they name."""
     means = {one.means for one in words}
     if means.isdisjoint(_BELONG):
         return [*words]
@@ -49,20 +50,26 @@ def _titled(words: Sequence[Mention], text: str, start: int) -> list[Mention]:
 def _denied(words: Sequence[Mention], text: str) -> list[Mention]:
     """`Nothing dies`, `it never crashes`; where another matter follows (`it doesn't crash at X but at Y`) something does."""
     told = [*words]
-    for place, (word, complaint) in enumerate(zip(words, words[1:], strict=False)):
+    for place, (word, complaint) in enumerate(pairwise(words)):
         adjacent = word.means == "not" and complaint.means in _DENIABLE and complaint.start - word.end <= 1
         if adjacent and text[word.start : word.end] in _DENYING and not any(one.means == "but" for one in words[place + 2 :]):
             fine = complaint.means == "failure" and text[word.start : word.end] in _WENT_WELL
-            both = ("fine",) if fine else ("moment", "prose.denied", True)
-            told = sorted([*(one for one in told if one not in (word, complaint)), Mention(word.start, complaint.end, *both)])
+            span = word._replace(end=complaint.end)
+            both = span._replace(means="fine") if fine else span._replace(means="moment", moment="prose.denied", telling=True)
+            told = sorted([*(one for one in told if one not in (word, complaint)), both])
     return told
 
 
 def _whole(words: Sequence[Mention], text: str, pair: tuple[str, str], moment: str) -> list[Mention]:
     one, other = ([word for word in words if name in (word.means, word.moment)] for name in pair)
-    found = sorted((max(a.start, b.start) - min(a.end, b.end), *sorted((a, b))) for a in one for b in other)
-    for apart, first, last in found:
-        between = [word for word in words if first.end <= word.start < last.start]
-        if apart <= WITHIN and not COMMA.search(text, first.end, last.start) and not any(word.means in _PARTING for word in between):
-            return sorted([*(word for word in words if word not in (first, last)), Mention(first.start, last.end, "moment", moment, True)])
+    found = sorted(((a, b) if a < b else (b, a) for a in one for b in other), key=lambda two: two[1].start - two[0].end)
+    for first, last in found:
+        if last.start - first.end <= WITHIN and not _parted(first, last, words, text):
+            rest = [word for word in words if word not in (first, last)]
+            return sorted([*rest, Mention(first.start, last.end, "moment", moment, True)])
     return [*words]
+
+
+def _parted(first: Mention, last: Mention, words: Sequence[Mention], text: str) -> bool:
+    between = (word for word in words if first.end <= word.start < last.start)
+    return COMMA.search(text, first.end, last.start) is not None or any(word.means in _PARTING for word in between)

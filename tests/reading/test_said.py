@@ -98,6 +98,85 @@ def test_more_asked_for_than_there_is_is_a_shortage_where_something_failed() -> 
     assert ["prose.oom" in [one.moment.id for one in every] for every in (short, enough, fine)] == [True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("How can I avoid OOM during graph capture?", None),
+        ("I lowered it to avoid OOM during graph capture", None),
+        ("[Bugfix] Avoid OOM during graph capture", "capture"),
+        ("fix(worker): prevent OOM during graph capture", "capture"),
+        ("[MM] skip the fake videos in memory profiling (OOM on 24 GB)", "profiling"),
+    ],
+)
+def test_a_title_that_averts_a_shortage_reports_it_and_a_wish_does_not(text: str, moment: str | None) -> None:
+    assert said(text) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("OOM, it transposes both halves of the gate weights", "load"),
+        ("the dummy 4k images alone are an OOM", "profiling"),
+        ("OOM as it restores the engine's weights", "wake-up"),
+        ("OOM on two cards, it is converted, these weights are large", None),
+    ],
+)
+def test_two_words_name_a_moment_that_neither_names_alone(text: str, moment: str | None) -> None:
+    assert said(text) == moment
+
+
+def test_a_complaint_denied_is_none_but_of_what_failed_instead() -> None:
+    assert "prose.denied" in [one.moment.id for one in read("users wait, nothing dies")]
+    assert said("graph capture never fails, the first prompt is an OOM") == "serving"
+    assert said("It does not crash while it loads the weights but while it captures the graphs.") == "capture"
+
+
+def test_what_is_never_got_past_is_where_it_failed() -> None:
+    assert said("It OOMs by 100 MB. Never gets past model_load.") == "load"
+    assert said("It gets past model_load.") is None
+
+
+def test_requests_that_are_another_moments_own_are_not_served() -> None:
+    assert said("warm-up of the decode buckets eats the rest, OOM, prompt buckets were done") == "warm-up"
+    assert said("OOM in prefill graph capture") == "capture"
+
+
+def test_only_so_much_is_a_complaint_and_so_much_is_none() -> None:
+    words = "during the last warm-up it wants 1.02 GiB and {}900 MB are left"
+    assert (said(words.format("only ")), said(words.format(""))) == ("warm-up", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the card can't hold even one sequence",
+        "10 MiB short: one full-length request is 4.26 GiB and I have 4.25",
+        "it fails due to insufficient KV cache memory during the dummy run",
+        "a pool smaller than one sequence, it throws",
+    ],
+)
+def test_less_than_one_request_is_a_cache_too_small(text: str) -> None:
+    assert said(text) == "sizing"
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("sorry for the noise, the OOM of my title was a wrong guess", True),
+        ("graph capture fails with code 507015, there is 20 GB free", True),
+        ("graph capture fails with code 507015, there is 2 GB free", False),
+        ("OOM, though 20 GB are free", False),
+    ],
+)
+def test_a_report_taken_back_and_memory_free_in_plenty_deny(text: str, denied: bool) -> None:
+    assert ("prose.denied" in [one.moment.id for one in read(text)]) == denied
+
+
+def test_a_bare_killed_is_what_a_shell_prints() -> None:
+    assert said("it ends with one word: Killed.") == "host"
+    assert said("the job was killed by a colleague.") is None
+
+
 def test_a_flag_or_a_variable_is_no_word_of_a_sentence() -> None:
     assert said("OOM with --load-format dummy and VLLM_SLEEP_WHEN_IDLE=1") is None
 
