@@ -68,7 +68,7 @@ def _too_small(one: Sentence) -> Mention | None:
     if one.has("cache", "pool", "request-length") and (less := falls_short(one, "request-length")) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
-    none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith("no ", word.start)]
+    none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith(("no ", "kein "), word.start)]
     needs += [
         (cache, left)
         for cache, left in one.pairs("cache", "left", _NEARBY)
