@@ -13,6 +13,8 @@ from bot.rulebook.patterns import search
 ROWS = (1024, 256)
 """The defaults of max-num-seqs, tried where nothing says how many rows there are: with more, every other size is a product of something."""
 SMALLEST_SAMPLER = 100 * MIB
+BEYOND_CAPTURED = 256 * MIB
+"""512 tokens of the widest layer that was seen, 2 bytes each, take a tenth of it."""
 SAMPLER_BYTES = (4, 8, 12)
 NOT_PYTORCH = 8 * GIB  # more than a process has beside what PyTorch counts
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
@@ -96,6 +98,8 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
         yield stated("decided-error", error)
     if private:
         yield stated("private-pools", error, bytes=private)
+        if tried and tried >= BEYOND_CAPTURED and private < (allocated or 0) / 4:  # more of it are the pools of sleep mode
+            yield stated("beyond-captured", error)
     if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
         yield stated("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
     if tried and total and tried > total:

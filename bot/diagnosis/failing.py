@@ -270,7 +270,7 @@ def _engine_index(speaker: Speaker | None) -> int:
 def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None) -> bool:
     """Worker code in the engine core or a plain worker, and nothing that speaks of more workers than one."""
     grid: Grid = evidence.grid
-    if speaker is None or not grid.single or grid.ray or grid.several or _engine_index(speaker):
+    if speaker is None or not grid.single or (grid.ray and grid.world != 1) or grid.several or _engine_index(speaker):
         return False
     apart = any("multiproc_executor.py" in f.path for f in evidence.frames) or any(
         f.id == "vllm.worker-failed-with" for f in evidence.facts

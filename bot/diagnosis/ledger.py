@@ -71,6 +71,8 @@ def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact
     failed = scene.error_fact if speaker.role == "unknown" else None
     for name, figure in _figures_of(shared).items():
         figures[name] = figure if failed is not None and figure.fact == failed.id else figures.get(name, figure)
+    if failed is not None and failed in (*facts, *shared):
+        figures |= dict(_named(failed))  # of several tries in one paste, the one whose error comes first
     _complete(scene, figures)
     result = closing(rules, figures) if not any("kv-pinned" in f.kinds for f in facts) else closing(rules, {})
     number, label = _who(scene, speaker, any(f not in shared for f in facts), rows)

@@ -50,7 +50,11 @@ NEEDED = {
         "[TM][ERROR] [Engine] Warm-up for 8192 tokens failed with status 6",
         "kv_cache_sizing",
     ),
-    "progress.sglang-logits": (f"{frame('sglang/srt/layers/logits_processor.py', '_get_logits')}\n{OOM} {POOLS}", "serving"),
+    "arithmetic.beyond-captured": (f"{OOM} {POOLS}", "serving"),
+    "arithmetic.private-pools-at-start": (
+        f'{OOM} {POOLS}\nTraceback (most recent call last):\n  File "/opt/venv/bin/vllm", line 10, in <module>',
+        "graph_capture",
+    ),
     "exllama.no-room": ("RuntimeError: Insufficient VRAM in split for model and cache", "weight_loading"),
     "frame.sglang-capture": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_cuda_graphs')}\n{OOM}", "graph_capture"),
     "frame.sglang-pool": (f"{frame('sglang/srt/model_executor/model_runner.py', 'init_memory_pool')}\n{OOM}", "kv_cache_allocation"),

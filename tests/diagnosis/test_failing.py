@@ -24,6 +24,13 @@ def test_an_engine_core_is_not_a_rank() -> None:
     assert document["rank"] is None
 
 
+def test_under_ray_one_worker_is_rank_0_where_the_command_says_that_there_is_one() -> None:
+    loads = frame("worker/worker.py", "load_model", 183)
+    command = "vllm serve a/b --tensor-parallel-size {} --distributed-executor-backend ray\n"
+    assert judged(command.format(2) + loads)["rank"] is None
+    assert judged(command.format(1) + loads)["rank"]["number"] == 0
+
+
 def test_under_ray_a_device_index_gives_no_rank() -> None:
     document = judged("(RayWorkerWrapper pid=71, ip=10.0.0.3) " + oom("1.00 GiB", "0.50 GiB", gpu=3))
     assert (document["rank"]["number"], document["rank"]["gpu_index"]) == (None, 3)

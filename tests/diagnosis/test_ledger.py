@@ -69,6 +69,19 @@ def test_of_several_starts_the_last_before_the_failure_counts() -> None:
     assert "kv_tokens" not in row.figures
 
 
+def test_of_several_tries_that_nobody_signs_the_figures_are_those_of_the_first_error() -> None:
+    sentence = (
+        "ValueError: To serve at least one request with the models's max seq len (131072), (31.00 GiB KV cache is needed, which is larger than "
+        "the available KV cache memory ({} GiB). Based on the available memory, the estimated maximum model length is {}."
+    )
+    first = f"# vllm serve a/b\n\n{sentence.format(24.5, 103600)}\n"
+    document = judged(f"{first}\n# vllm serve a/b --gpu-memory-utilization 0.95\n\n{sentence.format(28.0, 118400)}\n")
+    assert document.first_error is not None
+    assert document.first_error.line == 3
+    figures = document.budgets[0].figures
+    assert (figures["kv_cache_bytes"], figures["estimated_max_model_len"]) == (gib(24.5), 103600)
+
+
 def test_two_containers_of_one_paste_are_two_rows() -> None:
     found = judged("""
 decode-1   | (EngineCore pid=55) INFO 06-01 10:00:00 [core.py:113] Initializing a V1 LLM engine (v0.22.1) with config: model='/models/a'
