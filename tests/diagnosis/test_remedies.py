@@ -584,6 +584,47 @@ LAYERS = (
 )
 
 
+SPENT = oom("2.00 GiB", "0.50 GiB", allocated="76.00 GiB")
+SGLANG_DUMP = "[2025-07-02 07:44:01 TP0] Capture cuda graph failed: CUDA out of memory. Tried to allocate 2.00 GiB.\nPossible solutions:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        (f"{SGLANG_DUMP}1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n2. set --cuda-graph-max-bs to a smaller value (e.g., 16)", ["--mem-fraction-static lower", "--cuda-graph-max-bs lower"]),
+        (
+            f"{SGLANG_DUMP}1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n2. set --cuda-graph-max-bs-decode to a smaller value (e.g., 16)",
+            ["--mem-fraction-static lower", "--cuda-graph-max-bs-decode lower"],
+        ),
+        (
+            "[2025-07-02 07:44:01 TP0] RuntimeError: Prefill out of memory. Try to lower your batch size.",
+            ["--max-running-requests lower", "--schedule-conservativeness raise", "--mem-fraction-static raise"],
+        ),
+        (
+            "[2025-07-02 07:44:01 TP0] RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+            ["--mem-fraction-static raise", "--kv-cache-dtype set"],
+        ),
+        ("lmdeploy\nRuntimeError: No enough gpu memory for runtime.", ["--tp raise", "use-prequantized-checkpoint", "--cache-max-entry-count raise"]),
+        (
+            f'[TRT-LLM] [I] up\n  File "/usr/lib/tensorrt_llm/_torch/pyexecutor/py_executor.py", line 9, in _forward_step\n{SPENT}',
+            ["free_gpu_memory_fraction lower", "--max_num_tokens lower"],
+        ),
+        (
+            f'INFO text_generation_router: Connected\n  File "/opt/text_generation_server/models/flash_causal_lm.py", line 9, in generate_token\n{SPENT}',
+            ["--max-batch-total-tokens lower", "--cuda-memory-fraction lower"],
+        ),
+        (
+            "INFO text_generation_launcher: Warming up model\n" + oom("2.00 MiB", "1.94 MiB", allocated="40.92 GiB", spare="754.08 MiB"),
+            ["--max-batch-total-tokens lower", "PYTORCH_CUDA_ALLOC_CONF set"],
+        ),
+    ],
+)  # fmt: skip
+def test_other_engines_are_offered_what_moves_that_phase_in_its_order(text: str, changes: list[str]) -> None:
+    document = judged(text)
+    offered = [document["recommendation"], *document["alternatives"]]
+    assert [f"{one['flag']} {one['direction']}" if one["flag"] else one["id"] for one in offered][: len(changes)] == changes
+
+
 def test_what_is_free_on_the_card_is_asked_for_where_it_counts_the_layers() -> None:
     asked = judged(LAYERS)
     assert (asked["recommendation"]["value"], [one["id"] for one in asked["questions"]]) == (None, ["gpu_inventory"])
