@@ -44,5 +44,5 @@ async def say_so(room: Room, job: Job, place: Place, said: str) -> None:
     if not user or job.body.get("bot"):
         hour = int(room.desk.now().timestamp() // HOUR.total_seconds())
         await room.outbox.post(job.who, Place(place.channel, None), f"limit:{hour}", [], said)
-    elif not await room.outbox.whisper(job.who, place, user, said, about=job.arrival.key):
-        await room.outbox.tell(job.who, user, said, about=job.arrival.key)
+    else:
+        await room.outbox.alone(job.who, place, user, said, about=job.arrival.key)

@@ -10,7 +10,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackRequestError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.installs import Identity, Installs
+from bot.slack.installs import Identity, Installs, refusal
 
 TRIES = 5
 MOST_LIMITED = 30  # times that one call is told to wait
@@ -20,6 +20,12 @@ POST_SECONDS = 15.0  # for a call that must not be carried out twice; less than 
 STALE = frozenset({"token_expired", "invalid_auth", "token_revoked", "account_inactive"})
 # Refusals that speak of Slack's own state: the same call may be granted a moment later.
 HELD_BACK = frozenset({"ratelimited", "rate_limited"})
+# Refusals that another try will not change. Of a token that is no longer good there may be a newer one by then.
+FINAL = frozenset({
+    "channel_not_found", "not_in_channel", "is_archived", "missing_scope",
+    "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
+    "messages_tab_disabled", "not_allowed_token_type", "ekm_access_denied", "no_permission", "team_access_not_granted",
+})  # fmt: skip
 PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
 
 
@@ -88,6 +94,12 @@ class Calls:
             self._not_before[lane] += APART
             async with self.rest():
                 await asyncio.sleep(wait)
+
+
+def is_final(refused: SlackApiError) -> bool:
+    """Whether another try changes nothing; of `restricted_action` there is one for each way in which a channel can be closed."""
+    said = refusal(refused)
+    return said in FINAL or said.startswith("restricted_action")
 
 
 def _status(refused: SlackApiError) -> int:

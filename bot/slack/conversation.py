@@ -9,10 +9,13 @@ from slack_sdk.errors import SlackApiError
 
 from bot.domain.incident import Contribution, Incident, Origin
 from bot.slack.allowance import used_up
+from bot.slack.calls import is_final
+from bot.slack.installs import refusal
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
-from bot.slack.render.blocks import Block
+from bot.slack.render.blocks import Block, line, rich, small
 from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.notices import for_you_alone
 from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
 from bot.slack.talk import only_asks
@@ -26,8 +29,6 @@ log = logging.getLogger(__name__)
 LATEST = "latest"
 PATIENT = 4  # tries to keep a diagnosis, before it is shown all the same
 DIAGNOSIS = "diagnosis"
-# What Slack says when the bot may not write where the message stands.
-ELSEWHERE = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action", "thread_not_found"})
 
 
 class NotKeptError(Exception):
@@ -122,16 +123,27 @@ async def _diagnose(
 
 
 async def _give(room: Room, job: Job, place: Place, incident: str | None, blocks: Sequence[Block], text: str) -> Literal["thread", "alone"]:
-    """The thread's one message; where the bot may not write, shown to the asker alone by the response URL of a shortcut or a click."""
+    """The thread's one message; where the bot may not write, the same for the asker alone, with the reason."""
     try:
         await room.outbox.reply(job.who, place, incident, DIAGNOSIS, blocks, text)
     except SlackApiError as refused:
-        if refused.response.get("error") not in ELSEWHERE or not job.body.get("response_url"):
+        if not await give_alone(room, job, place, refused, blocks, text):
             raise
-        if not await room.outbox.respond(job.body["response_url"], text, blocks, replace=bool(job.body.get("ephemeral"))):
-            await room.outbox.tell(job.who, job.body["user"], text, about=job.arrival.key)
         return "alone"
     return "thread"
+
+
+async def give_alone(room: Room, job: Job, place: Place, refused: SlackApiError, blocks: Sequence[Block], text: str) -> bool:
+    """What may not be said in a place, to the asker alone, with the reason. False where it is no such refusal, or nobody to tell."""
+    user = job.body.get("user")
+    if not is_final(refused) or not user or job.body.get("bot"):
+        return False
+    why = for_you_alone(refusal(refused))
+    shown = [small(why), *(blocks or [rich(line(text))])]
+    url, ephemeral = job.body.get("response_url"), bool(job.body.get("ephemeral"))
+    return await room.outbox.alone(
+        job.who, place, user, f"{text} {why}", shown, about=job.arrival.key, url=url, replace=ephemeral, name="answer"
+    )
 
 
 async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any], where: str) -> None:
@@ -197,8 +209,7 @@ async def _tell(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
     user = job.body.get("user")
     if gathered.refusals and user:
         text = "\n".join(gathered.refusals[:5])
-        if not await room.outbox.whisper(job.who, place, user, text, about=job.arrival.key):
-            await room.outbox.tell(job.who, user, text, about=job.arrival.key)
+        await room.outbox.alone(job.who, place, user, text, about=job.arrival.key)
     await _tell_hidden(room, job, place, gathered.hidden)
 
 
@@ -209,4 +220,4 @@ async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
         return
     what = "1 secret" if hidden == 1 else f"{hidden:,} secrets"
     said = f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
-    await room.outbox.whisper(job.who, place, author, said, about=job.arrival.key)
+    await room.outbox.alone(job.who, place, author, said, about=job.arrival.key)

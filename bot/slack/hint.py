@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from bot.slack.conversation import place_of
+from slack_sdk.errors import SlackApiError
+
+from bot.slack.conversation import give_alone, place_of
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, small
 from bot.slack.render.notices import HINT
@@ -16,7 +18,12 @@ async def hint(room: Room, job: Job, answered: tuple[Sequence[Block], str] | Non
     """Said once about a message. The log may then come into this thread without the bot being named again."""
     body, place = job.body, place_of(job.body)
     blocks, text = ([*answered[0], small(sentence)], answered[1]) if answered else ([], sentence)
-    ts = await room.outbox.post(job.who, place, f"hint:{body['ts']}", blocks, text)
+    try:
+        ts = await room.outbox.post(job.who, place, f"hint:{body['ts']}", blocks, text)
+    except SlackApiError as refused:
+        if not await give_alone(room, job, place, refused, blocks, text):
+            raise
+        return
     await room.store.remember_reply(None, job.who.team, place.channel, place.thread or "", ts, AWAITED)
 
 

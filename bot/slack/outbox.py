@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 REFUSED = "refused"
 """Digest of the note on a post that Slack did not take."""
+SAID = "said"
+"""Stands where another note has its ts: words to one person have none."""
 TWICE = "twice"
 """Kind of the delivery that looks for a second message of one kind."""
 LOOK_BACK = (60.0, 600.0)  # seconds after a post whose earlier try had no known end
@@ -199,13 +201,45 @@ class Outbox:
             return False
         return True
 
-    async def tell(self, who: Identity, user: str, text: str, *, about: str) -> None:
-        """A direct message, once `about` one arrival. A refusal is logged: there is no other way left to this person."""
+    async def tell(self, who: Identity, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str) -> bool:
+        """A direct message, once `about` one arrival. A refusal is logged and gives False: there is no other way left to this person."""
         try:
             direct = (await self.call(who, "conversations.open", users=user))["channel"]["id"]
-            await self.whisper(who, Place(direct, None), user, text, about=about)
+            return await self.whisper(who, Place(direct, None), user, text, blocks, about=about)
         except (SlackApiError, UnsureError) as refused:
             log.warning("a direct message: %s", refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
+            return False
+
+    async def alone(
+        self,
+        who: Identity,
+        place: Place,
+        user: str,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        *,
+        about: str,
+        url: str | None = None,
+        replace: bool = False,
+        name: str = "",
+    ) -> bool:
+        """To one person by the first way that Slack leaves open: the response URL, in the place where others do not see it, directly.
+
+        Once `about` one arrival, however often that is tried; `name` is for words that may read otherwise the next time. They cannot be
+        looked for in Slack: where the end of the saying itself is not known they are said again, since twice, until a reload, is better
+        than silence.
+        """
+        kind = f"word:{about}:{name or _digest(blocks or (), text)[:12]}"
+        if (before := await self._store.reply_of(who.team, place.channel, user, kind)) is not None and before.ts:
+            return True
+        said = (
+            (url and await self.respond(url, text, blocks, replace=replace))
+            or (place.channel and await self.whisper(who, place, user, text, blocks, about=about))
+            or await self.tell(who, user, text, blocks, about=about)
+        )
+        if said:
+            await self._store.remember_reply(None, who.team, place.channel, user, SAID, kind)
+        return bool(said)
 
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""

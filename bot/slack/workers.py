@@ -13,7 +13,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from bot.slack.alive import is_dead, worker_name
-from bot.slack.calls import UnsureError
+from bot.slack.calls import UnsureError, is_final
 from bot.slack.inbox import Arrival, withdrawn_by
 from bot.slack.installs import Identity, refusal
 from bot.slack.outbox import Place
@@ -36,12 +36,6 @@ WORLD = (UnsureError, StoreError, aiohttp.ClientError, TimeoutError)
 TRIES_WAITED_FOR = 3  # a person looks at “Working it out…”: better told soon than answered in a minute
 NOTED_EVERY = 300.0  # seconds
 DOOR, LAST_ARRIVAL = "slack", "last_arrival"
-# Refusals that another try will not change. Of a token that is no longer good there may be a newer one by then.
-FINAL = frozenset({
-    "channel_not_found", "not_in_channel", "is_archived", "missing_scope",
-    "restricted_action", "user_not_found", "user_not_in_channel", "cannot_reply_to_message", "thread_not_found",
-    "messages_tab_disabled", "not_allowed_token_type", "ekm_access_denied", "no_permission", "team_access_not_granted",
-})  # fmt: skip
 ABSENT = ("not_in_channel", "channel_not_found")
 AGAIN = "Please send it again, or tell whoever runs me."
 
@@ -195,9 +189,9 @@ class Workers:
                 log.warning("the claim on delivery %s could not be renewed: %s", delivery, lost)
 
     async def _failed(self, delivery: "Delivery", arrival: Arrival, failed: Exception) -> None:
-        final = isinstance(failed, SlackApiError) and failed.response.get("error") in FINAL
+        final = isinstance(failed, SlackApiError) and is_final(failed)
         if final:
-            reason = f"Slack refused: {failed.response.get('error')}" if isinstance(failed, SlackApiError) else ""
+            reason = f"Slack refused: {refusal(failed)}" if isinstance(failed, SlackApiError) else ""
             log.error("delivery %s (%s) given up: %s", delivery.id, delivery.kind, reason)
         else:
             where = None if isinstance(failed, (SlackApiError, *WORLD)) else failed  # a fault of ours needs its place
@@ -224,12 +218,8 @@ class Workers:
         body = arrival.body
         try:
             who = await self._room.installs.of(arrival.enterprise, arrival.team)
-            if body.get("response_url"):
-                await self._room.outbox.respond(body["response_url"], said)
-            elif who is not None and body.get("channel") and body.get("user"):
-                place = Place(body["channel"], body.get("thread_ts") or body.get("ts"))
-                if not await self._room.outbox.whisper(who, place, body["user"], said, about=arrival.key):
-                    said = f"In a channel where I may not write: {said}"
-                    await self._room.outbox.tell(who, body["user"], said, about=arrival.key)
+            if who is not None and body.get("user"):
+                place = Place(body.get("channel") or "", body.get("thread_ts") or body.get("ts"))
+                await self._room.outbox.alone(who, place, body["user"], said, about=arrival.key, url=body.get("response_url"))
         except (SlackApiError, UnsureError, StoreError, aiohttp.ClientError, TimeoutError) as failed:
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

@@ -523,7 +523,10 @@ class FakeSlack:
             "ts": self.clock.ts(),
             "replaced": bool(body.get("replace_original")),
         }
-        if body.get("response_type") == "in_channel" and not body.get("replace_original"):
+        original = channel.message(known.ts) if known.ts and body.get("replace_original") else None
+        if original is not None:  # a message that all see is replaced for all
+            original |= {"text": body["text"], "blocks": body.get("blocks")}
+        elif body.get("response_type") == "in_channel" and not body.get("replace_original"):
             channel.messages.append(shown | {"bot_id": self.teams[known.team].bot_id, "user": self.teams[known.team].bot_user})
         else:
             channel.ephemerals.append(shown)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from bot.slack import workers
+from bot.store.store import Store
 from bot.usecases.desk import Desk
 from bot.usecases.diagnose import diagnose
 from bot.usecases.reply import Reply
 from tests.fakeslack import Person
 from tests.slack import material
-from tests.slack.material import CRASH, NO_RANK
+from tests.slack.material import CRASH, NO_RANK, SECRETS
 from tests.slack.test_workspaces import install, many
 from tests.slack.world import World, asks, words
 
@@ -366,6 +367,36 @@ async def test_a_refused_file_is_told_once_however_often_the_answer_is_tried(wor
         await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
         await world.quiet()
         assert len([one for one in world.ann.sees(world.channel) if "too-large.log" in one["text"]]) == 1
+
+
+@pytest.mark.parametrize("way", ["slash", "mention", "refused file and secret", "closed channel"])
+async def test_words_to_one_person_are_said_once_though_their_delivery_is_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    finish, ended = Store.finish, []
+
+    async def not_yet(store: Store, delivery: int) -> bool:
+        if not ended:
+            ended.append(delivery)
+            raise OSError("the process ended here")
+        return await finish(store, delivery)
+
+    monkeypatch.setattr(Store, "finish", not_yet)
+    async with world.bot():
+        if way == "slash":
+            await world.ann.slash(world.channel, "help")
+        elif way == "mention":
+            await world.ann.mention(world.channel, "history")
+        elif way == "closed channel":
+            world.slack.fault("chat.postMessage", "error", times=9, value="restricted_action")
+            await world.ann.mention(world.channel, CRASH)
+        else:
+            gone = world.ann.file("too-large.log", b"x", size=30 * 2**20)
+            await world.ann.mention(world.channel, f"{SECRETS}{CRASH}", files=[gone])
+        await world.until(lambda: ended)
+        await world.quiet()
+        said = [words(one) for one in world.ann.sees(world.channel)]
+        assert len(said) == (2 if way == "refused file and secret" else 1), said
 
 
 async def test_a_channel_that_slack_holds_back_holds_up_no_other(world: World) -> None:

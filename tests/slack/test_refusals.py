@@ -14,18 +14,65 @@ from tests.slack.material import CRASH, NO_RANK
 from tests.slack.test_workspaces import install, many
 from tests.slack.world import World, words
 
+CLOSED = ["restricted_action", "is_archived", "not_in_channel", "restricted_action_thread_only_channel", "thread_not_found"]
 
-@pytest.mark.parametrize("error", ["restricted_action", "is_archived", "not_in_channel"])
-async def test_where_the_bot_may_not_write_the_person_hears_so_directly(world: World, error: str) -> None:
+
+@pytest.mark.parametrize("error", CLOSED)
+async def test_where_the_bot_may_not_write_the_asker_gets_the_diagnosis_directly_and_the_reason(world: World, error: str) -> None:
     async with world.bot():
         world.slack.fault("chat.postMessage", "error", value=error)
         world.slack.fault("chat.postEphemeral", "error", value=error)
         await world.ann.mention(world.channel, CRASH)
         direct = world.slack.direct(world.team, world.ann.id)
-        told = await world.until(lambda: world.answers(direct))
-        assert error in words(told[0])
+        await world.until(lambda: world.answers(direct))
+        await world.quiet()
+        (told,) = world.answers(direct)
+        assert "Rank 3 of 4" in words(told)
+        assert f"({error})" in words(told)
+        assert "For you alone, since" in told["text"]
+        assert world.answers(world.channel) == []
+        await world.ann.click(direct, told, "fixed")
+        await world.until(lambda: "Undo" in words(told))
         await world.quiet()
         assert world.answers(world.channel) == []
+        assert world.answers(direct) == [told]
+
+
+async def test_where_only_a_word_to_one_person_may_be_said_the_diagnosis_is_that(world: World) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postMessage", "error", times=99, value="restricted_action")
+        ts = await world.ann.mention(world.channel, CRASH)
+        (told,) = await world.until(lambda: world.ann.sees(world.channel))
+        assert "Rank 3 of 4" in words(told)
+        assert told["thread_ts"] == ts
+        assert world.bob.sees(world.channel) == []
+        await world.ann.mention(world.channel, "explain fp8 kv")
+        await world.until(lambda: "halve the KV payload" in words(world.ann.sees(world.channel)[-1]))
+        await world.ann.mention(world.channel, "hello there")
+        await world.until(lambda: "Paste the log here" in words(world.ann.sees(world.channel)[-1]))
+        await world.quiet()
+        assert world.answers(world.channel) == []
+
+
+async def test_a_search_in_a_thread_that_is_closed_is_answered_directly(world: World) -> None:
+    async with world.bot():
+        world.slack.fault("chat.postEphemeral", "error", value="is_archived")
+        await world.ann.mention(world.channel, "history")
+        direct = world.slack.direct(world.team, world.ann.id)
+        told = await world.until(lambda: world.answers(direct))
+        assert "0 incidents" in words(told[0])
+
+
+async def test_another_bot_in_a_closed_channel_is_told_nothing(world: World) -> None:
+    async with world.bot():
+        await world.ann.slash(world.channel, "watch")
+        await world.until(lambda: world.ann.sees(world.channel))
+        world.slack.fault("chat.postMessage", "error", times=9, value="is_archived")
+        alert = {"type": "message", "subtype": "bot_message", "bot_id": "B_ALERTS", "text": CRASH, "ts": world.slack.clock.ts()}
+        await asyncio.gather(*world.slack.add_message(world.team, world.channel, alert))
+        await world.quiet()
+        assert world.slack.said_by_bot(world.team) == []
+        assert (await world.store.backlog())["failed"] == 1
 
 
 async def test_a_limit_on_posts_to_one_channel_delays_answers_and_loses_none(http_world: World) -> None:

@@ -1,5 +1,13 @@
 """Sentences that are the same everywhere."""
 
+_ELSEWHERE = {
+    "not_in_channel": "I am not in that channel: invite me, and I answer in the thread",
+    "channel_not_found": "I am not in that channel: invite me, and I answer in the thread",
+    "is_archived": "that channel is archived",
+    "thread_not_found": "the message that it answers is gone",
+    "cannot_reply_to_message": "that message takes no replies",
+    "missing_scope": "the app lacks a scope: reinstall it",
+}
 HINT = (
     "Paste the log here, or upload it as a file: best is everything from the start of the server to its first error. "
     "I answer with the phase that failed, the rank, its memory budget, and one change to try. “help” lists what else I can do."
@@ -18,3 +26,9 @@ HELP = (
     "• watch · unwatch: answer crash logs in this channel without being asked\n"
     "In a thread, say the same with a mention: slash commands do not work there."
 )
+
+
+def for_you_alone(error: str) -> str:
+    """Why an answer does not stand where it belongs; `error` is Slack's word."""
+    why = _ELSEWHERE.get(error, "not everyone may write there, and I may not" if error.startswith("restricted_action") else "Slack refuses")
+    return f"For you alone, since {why} ({error})."

@@ -56,8 +56,7 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
         await room.outbox.call(job.who, "views.open", sure=True, trigger_id=body["trigger_id"], view=view)
     except (SlackApiError, UnsureError):
         said = "The form could not be opened. Click again."
-        if not body.get("response_url") or not await room.outbox.respond(body["response_url"], said):
-            await room.outbox.tell(job.who, body["user"], said, about=job.arrival.key)
+        await _tell(room, job, said)
     return None
 
 
@@ -143,7 +142,8 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
         await _tell(room, job, str(unusable))
     await refresh(room, job, incident)
     kept = await room.store.load(job.who.team, incident)
-    if body["ephemeral"] and body.get("response_url") and kept is not None:
+    elsewhere = body["ephemeral"] or body["channel"] != place.channel
+    if elsewhere and body.get("response_url") and kept is not None:
         blocks, text = message_of(kept, kept.document)
         await room.outbox.respond(body["response_url"], text, blocks, replace=True)
 
@@ -203,11 +203,9 @@ async def _share(room: Room, job: Job) -> None:
 
 
 async def _tell(room: Room, job: Job, said: str) -> None:
-    if job.body.get("response_url") and await room.outbox.respond(job.body["response_url"], said):
-        return
-    if job.body.get("channel"):
-        place = Place(job.body["channel"], job.body.get("thread_ts"))
-        await room.outbox.whisper(job.who, place, job.body["user"], said, about=job.arrival.key)
+    body = job.body
+    place = Place(body.get("channel") or "", body.get("thread_ts"))
+    await room.outbox.alone(job.who, place, body["user"], said, about=job.arrival.key, url=body.get("response_url"))
 
 
 SURFACE = Surface(name="buttons", takes=takes, work=work, greet=greet)

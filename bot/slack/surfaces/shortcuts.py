@@ -15,7 +15,7 @@ from bot.slack.surfaces.surface import Surface
 
 SAID = {
     "thread": "Answered in the thread.",
-    "alone": "Answered for you alone: I am not a member of that channel. Invite me to answer in the thread.",
+    "alone": "Answered for you alone, with the reason.",
     "word": "The answer is in a word to you alone.",
     "nowhere": f"There is nothing to read in this message: no error, and no file. {HINT}",
 }

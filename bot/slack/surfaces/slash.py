@@ -54,9 +54,9 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 async def work(room: Room, job: Job) -> None:
     """The answer, for the asker alone."""
     blocks, text = await answer(room, job, first_word(job.body["text"]))
-    if not await room.outbox.respond(job.body["response_url"], text, blocks):
-        # Half an hour has passed, or it was used up.
-        await room.outbox.whisper(job.who, Place(job.body["channel"], None), job.body["user"], text, blocks, about=job.arrival.key)
+    body = job.body  # its response URL may be spent: half an hour has passed, or it was used up
+    place = Place(body["channel"], None)
+    await room.outbox.alone(job.who, place, body["user"], text, blocks, about=job.arrival.key, url=body["response_url"])
 
 
 def _wants_form(asked: Verb) -> bool:

@@ -10,8 +10,10 @@ from slack_sdk.errors import SlackApiError
 from bot.domain.incident import RESULTS, Incident
 from bot.settings import Settings
 from bot.slack import digests
-from bot.slack.conversation import ELSEWHERE, eyes_off, eyes_on, incident_of, place_of, show
+from bot.slack.calls import is_final
+from bot.slack.conversation import eyes_off, eyes_on, give_alone, incident_of, place_of, show
 from bot.slack.hint import hint
+from bot.slack.installs import refusal
 from bot.slack.outbox import Place
 from bot.slack.render.audit import audit_message
 from bot.slack.render.blocks import Block
@@ -71,10 +73,14 @@ async def run_verb(room: Room, job: Job, said: Verb) -> None:
     body = job.body
     place = place_of(body)
     blocks, text = await answer(room, job, said)
-    if said.name in SHARED or place.channel.startswith("D"):
+    if said.name not in SHARED and not place.channel.startswith("D"):
+        await room.outbox.alone(job.who, place, body["user"], text, blocks, about=job.arrival.key)
+        return
+    try:
         await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text)
-    else:
-        await room.outbox.whisper(job.who, place, body["user"], text, blocks, about=job.arrival.key)
+    except SlackApiError as refused:
+        if not await give_alone(room, job, place, refused, blocks, text):
+            raise
 
 
 async def addressed(room: Room, job: Job, read: Callable[[Room, Job], Awaitable[bool]]) -> None:
@@ -261,9 +267,9 @@ async def refresh(room: Room, job: Job, incident_id: str, *, erased: bool = Fals
     try:
         await show(room, job, place, kept.document)
     except SlackApiError as refused:
-        if refused.response.get("error") not in ELSEWHERE:
+        if not is_final(refused):
             raise
-        log.info("the message of %s is out of reach: %s", incident_id, refused.response.get("error"))
+        log.info("the message of %s is out of reach: %s", incident_id, refusal(refused))
 
 
 _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
