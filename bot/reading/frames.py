@@ -44,6 +44,7 @@ _FORMS = (
     ),
     _Form(("ray::", "() (pid="), re.compile(r"(?P<path>ray::\w+)\.(?P<function>\w+)\(\) \(pid="), signature=True),
 )
+_EATEN = re.compile(r"[a-z0-9]+(?: [a-z0-9]+){0,6}\.py")
 _ENDS_SOURCE = re.compile(rf"{_PATH}:{_AT}:(?: [A-Z]\w*(?:Error|Exception|Exit|Interrupt|OutOfResources))?\s*$")
 """Where pytest ends the source of a frame, which stands above it."""
 _BEGINS_SOURCE = re.compile(r"\s*(?:async )?def (?P<function>\w+)\(")
@@ -78,7 +79,12 @@ def frame_of(line: LogLine, following: Sequence[LogLine] = (), order: int = 0) -
     behind = "" if form.signature or len(match.string) >= 4000 else match.string[match.end() :].strip()
     file_line = int(number) if number is not None and number.isdigit() else None
     function = re.split(r"\.|::", match["function"])[-1]
-    return Frame(match["path"] or "", function, line.speaker, line.source, line.number, file_line, behind, order), joined
+    path = match["path"] or ""
+    if (name := path.rpartition("/")[2]).count(" ") and _EATEN.fullmatch(name):  # a chat took the underscores for italics
+        path = path.removesuffix(name) + name.replace(" ", "_")
+        if _EATEN.fullmatch(f"{behind}.py"):
+            function, behind = f"{function} {behind}".replace(" ", "_"), ""
+    return Frame(path, function, line.speaker, line.source, line.number, file_line, behind, order), joined
 
 
 def _matched(text: str, joined: int = 0) -> _Found | None:

@@ -45,6 +45,12 @@ NEEDED = {
     ),
     "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),
     "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "kv_cache_sizing"),
+    "not-oom.lock-limit": (
+        "warning: failed to mlock 512327680-byte buffer (after previously locking 0 bytes): Cannot allocate memory\n"
+        "Try increasing RLIMIT_MEMLOCK ('ulimit -l' as root).",
+        "not_oom",
+    ),
+    "not-oom.wrong-output": ("vLLM 0.9: the model starts producing gibberish towards the end of a long answer", "not_oom"),
     "sizing.session-cut": (
         "[TM][WARNING] `session_len` truncated to 5120 due to limited KV cache memory\n"
         "[TM][ERROR] [Engine] Warm-up for 8192 tokens failed with status 6",

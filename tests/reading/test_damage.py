@@ -118,6 +118,22 @@ def test_frames_of_a_notebook_and_of_rich_are_frames() -> None:
     assert [(frame.function, frame.file_line) for frame in evidence(text).frames] == [("__init__", 49), ("determine_available_memory", 245)]
 
 
+def test_underscores_that_a_chat_took_for_italics_stand_in_frames_again() -> None:
+    at = "(Worker TP3 pid=44) ERROR 10-11 10:10:10 [multiproc executor.py:671] "
+    text = (
+        f'{at}File "/opt/my env/vllm/v1/worker/gpu worker.py", line 340, in compile or warm up model\n'
+        f'{at}File "/opt/my env/vllm/v1/worker/gpu model runner.py", line 3100, in capture model\n'
+        f'{at}File "/opt/my env/vllm/forward.py", line 9, in capture and more\n'
+    )
+    found = evidence(text)
+    assert [(frame.path, frame.function) for frame in found.frames] == [
+        ("/opt/my env/vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model"),
+        ("/opt/my env/vllm/v1/worker/gpu_model_runner.py", "capture_model"),
+        ("/opt/my env/vllm/forward.py", "capture"),
+    ]
+    assert [line.speaker.parts for line in found.speakers] == [{"tp": 3}]
+
+
 def test_a_partial_line_of_a_container_runtime_is_joined_with_its_rest() -> None:
     text = "2026-03-11T17:57:10.9Z stderr P CUDA out of memory. Tried to allo\n2026-03-11T17:57:10.9Z stderr F cate 2.00 GiB. GPU 0 has a total capacity"
     assert signed(text) == [(1, "", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity")]
