@@ -131,7 +131,7 @@ def test_underscores_that_a_chat_took_for_italics_stand_in_frames_again() -> Non
         ("/opt/my env/vllm/v1/worker/gpu_model_runner.py", "capture_model"),
         ("/opt/my env/vllm/forward.py", "capture"),
     ]
-    assert [line.speaker.parts for line in found.speakers] == [{"tp": 3}]
+    assert found.speakers[0].speaker.parts == {"tp": 3}
 
 
 def test_a_partial_line_of_a_container_runtime_is_joined_with_its_rest() -> None:
