@@ -78,7 +78,7 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
     """A fact that names a cause other than memory."""
     if (state := _broken_state(scene)) is not None:
         return _finding("not-oom.allocator-state", state.source, state.line, state.text, "strong")
-    fact = scene.first("not-oom")
+    fact = _named_cause(scene)
     retried = scene.first("recovers")
     if fact is None and retried is not None and scene.error is None and scene.has("ready"):
         return _finding("not-oom.recovered", retried.source, retried.line, retried.text, "strong")
@@ -88,8 +88,14 @@ def _other_cause(scene: Scene) -> PhaseFinding | None:
     if fact is None:
         return None
     told = not fact.speaker.label and not _SAID_BY_A_PROGRAM.search(fact.text)  # people quote such sentences too
-    weight = "strong" if told or fact.kinds & {"peer", "mig", "slots"} else "decisive"
+    weight = "strong" if told or fact.kinds & {"peer", "mig", "slots", "after-another"} else "decisive"
     return _finding(fact.id, fact.source, fact.line, fact.text, weight)
+
+
+def _named_cause(scene: Scene) -> Fact | None:
+    """The first message of another cause; one that only says that something failed before it where no other and nothing of memory is."""
+    said = sorted(scene.named("not-oom"), key=lambda fact: "after-another" in fact.kinds)
+    return None if not said or ("after-another" in said[0].kinds and _memory_evidence(scene)) else said[0]
 
 
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:

@@ -238,6 +238,8 @@ def _parsed(rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:
             parsed = parse(rule.fields.get(name, "text"), value)
         except ValueError:
             continue
-        whole = name.partition("__")[0]  # kv_cache_bytes__1, kv_cache_bytes__2: parts of one figure
-        fields[whole] = parsed if whole == name or whole not in fields else fields[whole] + parsed
+        whole, _, part = name.partition("__")  # kv_cache_bytes__1, kv_cache_bytes__2: parts of one figure
+        if part.startswith("times_"):  # free__times_banks: of each of them
+            parsed *= fields.get(part.removeprefix("times_"), 1)
+        fields[whole] = parsed if not part or whole not in fields else fields[whole] + parsed
     return fields

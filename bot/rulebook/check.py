@@ -125,7 +125,7 @@ def _fields(book: Rulebook) -> Iterator[Problem]:
 
 def _expectations(book: Rulebook, rule: files.FactRule, example: files.FactExample, named: set[str]) -> Iterator[Problem]:
     for name, wanted in example.expect.items():
-        if name not in named:
+        if name not in named and name not in {part.partition("__")[0] for part in named}:
             yield _problem(book, "fact", rule.id, f"an example expects {name}, which is no group of the pattern")
             continue
         try:
