@@ -45,6 +45,10 @@ NEEDED = {
     ),
     "load.worker-failed-to-start": (f"{OOM}\nWorkerProc failed to start.", "weight_loading"),
     "lmdeploy.runtime": ("RuntimeError: No enough gpu memory for runtime.", "kv_cache_sizing"),
+    "allocation.cumem": (
+        "Available KV cache memory: 13.70 GiB\nGPU KV cache size: 107,920 tokens\nCUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:163",
+        "kv_cache_allocation",
+    ),
     "not-oom.lock-limit": (
         "warning: failed to mlock 512327680-byte buffer (after previously locking 0 bytes): Cannot allocate memory\n"
         "Try increasing RLIMIT_MEMLOCK ('ulimit -l' as root).",
