@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bot.reading.sentences import Sentence
+from bot.reading.sentences import CALLS, Sentence
 from bot.reading.words import Mention
 
 NEAR = 24
@@ -31,6 +31,14 @@ def only_so_much(one: Sentence) -> Mention | None:
     only = one.all_of("only")
     short = falls_short(one) if only else None
     return short if short and any(abs(short.start - word.end) <= NEAR for word in only) else None
+
+
+def implies(one: Sentence) -> bool:
+    """Does it tell of a failure without a word for it: only so much, so much wanted, or what called what?"""
+    if one.asks:
+        return False
+    chained = any(one.text.startswith(CALLS, word.end) for word in one.relations if word.telling)
+    return chained or only_so_much(one) is not None or _nearest(one.all_of(*DEMANDS), [a for a in _amounts(one) if a.unit]) is not None
 
 
 def falls_short(one: Sentence, *asking: str) -> Mention | None:

@@ -55,9 +55,14 @@ def _traced(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 
 def _but_eager(one: Sentence) -> Mention | None:
-    """It works without graphs."""
-    pairs = one.pairs("eager", "fine", _NEARBY)
-    return next((eager for eager, fine in pairs if not any(w.means in ("not", "but", *COMPLAINTS) for w in one.between(eager, fine))), None)
+    """It works without graphs, or does not with them."""
+    for eager, word in (*one.pairs("eager", "fine", _NEARBY), *one.pairs("not", "eager", SIDE_BY_SIDE)):
+        between = one.between(eager, word)
+        if eager.means == "eager" and not any(w.means in ("not", "but", *COMPLAINTS) for w in between):
+            return eager
+        if eager.means == "not" and eager < word and not between and one.told("shortage", "lack", "failure"):
+            return word  # without it, it does not
+    return None
 
 
 def _too_small(one: Sentence) -> Mention | None:
@@ -65,7 +70,7 @@ def _too_small(one: Sentence) -> Mention | None:
     if not one.has("cache", "pool", "request-length", "shortage") or one.asks or one.names("prose.pressure"):
         return None
     long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
-    if one.has("cache", "pool", "request-length") and (less := falls_short(one, "request-length")) is not None:
+    if one.has("cache", "pool", "request-length") and not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith(("no ", "kein "), word.start)]
@@ -77,15 +82,24 @@ def _too_small(one: Sentence) -> Mention | None:
     held = one.pairs("cache", "shortage", _NEARBY) if long else []  # a cache does not fit one request
     short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
-        if not any(word.means in ("moment", "but", "failure") for word in one.between(cache, lack)):
+        if not any(word.means in ("moment", "but", "failure", "before") for word in one.between(cache, lack)):
             return lack
     own = [word for word in one.told("shortage") if _OF_CACHE.match(one.text, word.start, word.end)]
     holds = [word for word, _ in one.pairs("lack", "request-length", SIDE_BY_SIDE) if _HOLDS.search(one.text, word.start, word.end)]
-    only = one.all_of("only")
-    few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(0 < left.start - word.end <= _NEARBY for word in only)]
+    only = [*one.all_of("only"), *none]
+    few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(abs(left.start - word.end) <= _NEARBY for word in only)]
     negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
     lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
     return next(iter([*negative, *lacks, *own, *holds, *few]), None)
+
+
+def _of_a_moment(one: Sentence) -> bool:
+    """Is it a moment that asks for so much, with an OOM (`the warm-up needs 20 GiB on top of the cache, OOM`)?"""
+    demand = next(iter(one.all_of(*DEMANDS)), None)
+    if demand is None or not one.told("shortage"):
+        return False
+    before = [word for word in one.words if word < demand and (word.telling or word.means in ("cache", "pool", "request-length"))]
+    return bool(before) and before[-1].telling and one.joined(before[-1], demand)
 
 
 def _of_host(one: Sentence) -> Named | None:
@@ -133,7 +147,7 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
     starting = one.has("fraction") or one.names(*first) or (not one.relations and not one.has("shortage") and falls_short(one))
     complains = one.has(*COMPLAINTS, *DEMANDS) or any(one.pairs("not", "free", SIDE_BY_SIDE))
-    complains = complains and not one.has("host")
+    complains = complains and all(one.text.startswith("container", host.start) for host in one.all_of("host"))
     return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
 
 

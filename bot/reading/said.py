@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 
-from bot.reading.amounts import DEMANDS, falls_short, only_so_much
+from bot.reading.amounts import DEMANDS, falls_short, implies, only_so_much
 from bot.reading.complaints import RATHER, Said, complained_of, meant
 from bot.reading.idioms import SURE, TELLING, plenty, says_by_itself
 from bot.reading.plain import Plain
@@ -112,8 +112,8 @@ class Speech:
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]
-        loud = loud or {number for number in naming if only_so_much(talk[number])}
-        failed = any(talk[number].has("shortage", "failure", "only") for number in loud)
+        loud = loud or {number for number in naming if implies(talk[number])}
+        failed = any(talk[number].has("shortage", "failure") or implies(talk[number]) for number in loud)
         over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}
         rated: list[tuple[int, int, Said]] = []
         for place, one in ((place, talk[place]) for place in naming):
@@ -122,6 +122,8 @@ class Speech:
                 continue
             for moment in (word for word in one.relations if word.telling):
                 going_on, relation = meant(moment, one, self._moments)
+                if going_on == "prose.serving" and loud and one.supposes:
+                    continue
                 if relation not in WEIGHT or going_on == "prose.launch" or (going_on in over if loud else going_on != "prose.serving"):
                     continue
                 said = Said(self._moments[going_on], moment.start, fails=relation == "while" and failed)

@@ -1,5 +1,6 @@
 """How a sentence speaks of each moment in it: it was going on, it was over, it had not begun, or it is another matter."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,8 +20,9 @@ DENIES = 32
 """Letters between a denial and the joining word that it denies: `not considered during`."""
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
+_ASKED = re.compile(r"[^.!?;。！？；\n]{0,80}[?？]")
 _JOINTS = ("and", "or", ",", "/", "+", "&", "and the", "und", "et", "y", "和", "的", "")
-_CALLS = ("->", "→", "=>", "() ->", "() →", "() =>")
+CALLS = tuple(f"{behind} {arrow}" for behind in ("", "()") for arrow in ("->", "→", "=>"))
 """Between what called and what was called: the former says what was going on."""
 _SKIPS = ("skip", "disabl", "turn")
 _ASIDE = ("prose.launch", "prose.denied", "prose.pressure", "prose.other-fault")
@@ -30,7 +32,9 @@ _OF = ("", "of", "of the", "of a")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Its words in order, and of each moment among them how it is spoken of: while, at (the same, less surely), bare, past, before, off."""
+    """Its words in order, and of each moment among them how it is spoken of: while, at (the same, less surely), bare, past, before, off;
+    called, where another one called it.
+    """
 
     start: int
     text: str
@@ -62,6 +66,11 @@ class Sentence:
     def asks(self) -> bool:
         """Is it a question and nothing else?"""
         return self.has("question") and not self.told(*COMPLAINTS)
+
+    @property
+    def supposes(self) -> bool:
+        """Does it end as a question and complain of nothing? The requests in it may be none that ran."""
+        return not self.has(*COMPLAINTS) and _ASKED.match(self.text, self.words[-1].end) is not None
 
     def between(self, one: Mention, other: Mention) -> list[Mention]:
         """The words that stand between two of them."""
@@ -139,8 +148,8 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
     for place, one in enumerate(preceding):
         if one.means == "moment":
             between = text[one.end : moment.start].strip()
-            if between in _CALLS:
-                return "off"
+            if f" {between}".replace(" ()", "()") in CALLS:
+                return "called"
             joined = between in _JOINTS
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
         if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or COMMA.search(text, one.end, moment.start):

@@ -10,6 +10,7 @@ COMPLAINTS = ("shortage", "failure", "killed", "lack", "error")
 WITHIN = 36
 """Letters between the two words of a pair."""
 COMMA = re.compile(r"[,，、]")
+_ASIDE = re.compile(r"\([^()]*\)")
 _PARTING = (*COMPLAINTS, "moment", "but", "before", "after", "while", "cache", "weights")
 _BELONG = frozenset(("averted", "not", "weights", "trial", "back", "make", "first"))
 """Without one of these no word of a sentence means another thing beside another one."""
@@ -19,6 +20,8 @@ _DENYING = frozenset(
     ("not", "no", "never", "nothing", "nobody", "doesn't", "does not", "didn't", "did not", "don't", "isn't", "wasn't", "nicht", "nie",
      "kein", "keine", "nichts", "没有")
 )  # fmt: skip
+_SO_FAR = re.compile(r"(?:\d\ ?%|\d/\d+)\ (?:of\ )?(?:the\ |all\ |its\ )?$")
+_OF_SO_MANY = re.compile(r"\ #?\d+\ ?(?:/|of|von|sur|de)\ ?\d")
 _TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w/, ]{1,24}(?:\([^)\n]{1,40}\))?!?:)\s*)?")
 
 
@@ -32,6 +35,8 @@ def meant_together(words: Sequence[Mention], text: str, start: int, pairs: Seque
         told = _titled(told, text, start)
     if "not" in means:
         told = _denied(told, text)
+    if "weights" in means:
+        told = _under_way(told, text)
     names = means | {one.moment for one in words}
     for one, other, moment in pairs:
         if one in names and other in names:
@@ -45,6 +50,17 @@ def _titled(words: Sequence[Mention], text: str, start: int) -> list[Mention]:
     title = _TITLE.fullmatch(text, start, first.start) is not None
     kept = [first._replace(means="shortage")] if title else []
     return sorted([*(one for one in words if one.means != "averted"), *kept])
+
+
+def _under_way(words: Sequence[Mention], text: str) -> list[Mention]:
+    """`At shard 11/30`, `62 % of the shards`: so far were the weights read. Of layers there are other things too."""
+    told = [*words]
+    for place, word in enumerate(words):
+        if word.means == "weights" and not text.startswith("layer", word.start):
+            before = _SO_FAR.search(text, max(0, word.start - WITHIN), word.start)
+            if before is not None or _OF_SO_MANY.match(text, word.end) is not None:
+                told[place] = word._replace(means="moment", moment="prose.load", telling=True)
+    return told
 
 
 def _denied(words: Sequence[Mention], text: str) -> list[Mention]:
@@ -72,4 +88,5 @@ def _whole(words: Sequence[Mention], text: str, pair: tuple[str, str], moment: s
 
 def _parted(first: Mention, last: Mention, words: Sequence[Mention], text: str) -> bool:
     between = (word for word in words if first.end <= word.start < last.start)
-    return COMMA.search(text, first.end, last.start) is not None or any(word.means in _PARTING for word in between)
+    told = _ASIDE.sub("", text[first.end : last.start])
+    return "already" in told or COMMA.search(told) is not None or any(word.means in _PARTING for word in between)

@@ -142,8 +142,36 @@ def test_requests_that_are_another_moments_own_are_not_served() -> None:
 
 
 def test_only_so_much_is_a_complaint_and_so_much_is_none() -> None:
-    words = "during the last warm-up it wants 1.02 GiB and {}900 MB are left"
-    assert (said(words.format("only ")), said(words.format(""))) == ("warm-up", None)
+    words = "a prompt wants 1.02 GiB, {}900 MB are left"
+    assert ["prose.oom" in [one.moment.id for one in read(words.format(only))] for only in ("only ", "")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("the profile forward wants a 20 GiB tensor", "profiling"),
+        ("determine_available_memory → profile_run → vision tower, on a 48 GB card", "profiling"),
+        ("kernel_warmup() -> autotune -> profiler", "warm-up"),
+        ("the profile forward took 20 seconds", None),
+        ("How much does the profile forward want, 20 GiB?", None),
+    ],
+)
+def test_so_much_wanted_and_what_called_what_tell_of_a_failure(text: str, moment: str | None) -> None:
+    assert said(text) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("HIP out of memory at 62% of the shards", "load"),
+        ("bei Shard 9/11 ist der Speicher voll", "load"),
+        ("OOM with three shards per node", None),
+        ("out of memory unless I enforce eager", "capture"),
+        ("out of memory, enforce eager is no help", None),
+    ],
+)
+def test_how_far_the_weights_were_read_and_what_eager_spares(text: str, moment: str | None) -> None:
+    assert said(text) == moment
 
 
 @pytest.mark.parametrize(
