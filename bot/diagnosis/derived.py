@@ -24,9 +24,12 @@ HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
+NO_POOL = 0.75  # of the budget: what a pool leaves of it is little
+USUAL_UTILIZATION = 0.9
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
 _CONTEXT = 3 * GIB  # more than a process keeps on a card that it only reaches over to
 _LISTED = re.compile(r"\bProcess \d+ has (\d+(?:\.\d+)?) ([GM])iB")
+_NAMED_SIZE = re.compile(r"-(\d{1,4})GB$")
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
 _SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
@@ -117,6 +120,8 @@ def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]
         yield stated("segments-fixed", error)
     yield from _of_others(evidence, error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
+    if total and free and total - free < NO_POOL * total * (utilization or USUAL_UTILIZATION):
+        yield stated("no-pool-yet", error)
     if allocated and total and not private:
         if utilization and allocated > total * utilization and utilization > 0.5:
             yield stated("allocated-above-budget", error, budget=round(total * utilization))
@@ -235,10 +240,20 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     total = max((f.fields["total_bytes"] for f in evidence.facts if f.fields.get("total_bytes")), default=None)
     if weights and total and max(f.fields["weights_bytes"] for f in weights) > WEIGHTS_FILL * total:
         yield stated("weights-fill-card", weights[-1])
+    card = total or _card_at_most(evidence)
+    utilization = evidence.deployment.number("gpu_memory_utilization")
+    if weights and card and utilization and weights[-1].fields["weights_bytes"] >= card * utilization:
+        yield stated("weights-above-budget", weights[-1])
     wanted = ("estimated_max_model_len", "needed_bytes", "max_model_len", "kv_cache_bytes")
     shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
         yield stated("estimate-implausibly-short", error)
+
+
+def _card_at_most(evidence: Evidence) -> int | None:
+    """The bytes that the card's name promises, in binary gigabytes: a card never has more."""
+    named = _NAMED_SIZE.search(evidence.deployment.gpu.value) if evidence.deployment.gpu is not None else None
+    return None if named is None else int(named[1]) * GIB
 
 
 def _of_sglang(evidence: Evidence) -> Iterator[Fact]:

@@ -19,6 +19,9 @@ from bot.reading.together import COMPLAINTS
 from bot.reading.words import Mention, words_of
 from bot.rulebook.book import Rulebook
 
+PLAIN = frozenset({"prose.profiling", "prose.allocation", "prose.wake-up"})
+"""Moments that people do not name loosely, as they name loading and serving."""
+
 
 class Speech:
     """Reads what people say with the rulebook's words."""
@@ -32,7 +35,7 @@ class Speech:
         halves = [rarer for rarer, _, _ in self._words.pairs]
         self._named, self._asides = bits("moment", *halves), bits(*self._aside, "retracted")
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
-        self._free = bits("free")
+        self._free, self._eager = bits("free"), bits("eager")
         self._before, self._sure = bits("before"), bits("telling", *halves)
         self._joined = bits("there", "request-length")
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._joined | self._asides)
@@ -51,6 +54,8 @@ class Speech:
 
     def _all(self, talk: Talk) -> list[Said]:
         best = self._best(talk)
+        if best is not None and best.moment.id == "prose.capture":
+            best = self._plainly(talk, best) or best
         grows = best is not None and best.moment.id == "prose.growth"  # over requests, where nothing else is named
         if best is None or grows or best.moment.id == "prose.launch":
             together = self._together(talk)
@@ -71,6 +76,13 @@ class Speech:
             if said is not None and (best is None or (said.weight, -number) > (best.weight, -place)):
                 best, place = said, number
         return best
+
+    def _plainly(self, talk: Talk, best: Said) -> Said | None:
+        """What a sentence says failed in so many words, where of graphs only is said that it works without them."""
+        if all(word.start != best.at for number in talk.holding(self._eager) for word in talk[number].all_of("eager")):
+            return None
+        named = (complained_of(talk[number], self._moments) for number in talk.holding(self._named))
+        return next((said for said in named if said is not None and said.weight >= SURE and said.moment.id in PLAIN), None)
 
     def _bounds(self, talk: Talk) -> Iterator[tuple[int, int]]:
         """(how much a sentence may say at most, less than nothing, its number) of each."""
