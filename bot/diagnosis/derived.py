@@ -206,6 +206,8 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     for fact in before:
         if "budget" in fact.kinds and fact.fields.get("kv_cache_bytes", 1) <= 0:
             yield stated("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
+        if 0 < fact.fields.get("max_concurrency", 1) < 1:
+            yield stated("holds-less-than-one", fact)
         if fact.id in ("vllm.blocks", "typed.blocks") and fact.fields.get("num_gpu_blocks", 1) <= 0:
             yield stated("pool-not-positive", fact)
 

@@ -166,7 +166,7 @@ class _Reader:
             if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):
                 continue
             fields = self._captured(rule, line, following)
-            if fields is not None:
+            if fields is not None and _falls_short(rule, fields):
                 yield Fact(
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order, at=line.at,
@@ -202,6 +202,11 @@ class _Reader:
             match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
             self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
         return self._read[known]
+
+
+def _falls_short(rule: FactRule, fields: Mapping[str, Any]) -> bool:
+    """Is each figure that the rule says to be below another one below it, where the line gives both?"""
+    return all(fields[less] < fields[more] for less, more in rule.below.items() if less in fields and more in fields)
 
 
 def _printed(retold: Fact, found: Sequence[Fact]) -> bool:

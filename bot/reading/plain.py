@@ -8,7 +8,9 @@ from bot.rulebook.book import written
 
 _FLAG = re.compile(r"-(?<![\w-]-)-?(?!enforce[-_]eager)[A-Za-z][\w-]*")
 _MARK = re.compile(r"[_=:](?:(?<=[_=])|//)\S*")
-_NAME = re.compile(r"\b(?:(?!\w*(?:OUT_OF_MEMORY|ALLOC_FAILED))[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))")
+_NAME = re.compile(
+    r"\b(?:(?!\w*(?:OUT_OF_MEMORY|ALLOC_FAILED))[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|https?://\S+|test_\w+|(?!enforce_eager|eager_mode)\w+(?==))"
+)
 """A flag; what holds a mark, up to the next blank; an environment variable (not a driver's name for a shortage), an address, an argument
 in it: no words of a sentence.
 """

@@ -34,8 +34,8 @@ MARKDOWN_LINK = re.compile(r"\[([\w./:@ -]{1,200})\]\(https?://[^()\s]{1,500}\)"
 DASHED = re.compile(r"[\u2013\u2014](?<![\w-][\u2013\u2014])(?=[a-z][a-z-]{3,})")
 MANGLED_REST = r"[\u0080-\u00bf\u0152-\u2122]{1,3}"
 _MOJIBAKE = re.compile(rf"[\u00c2-\u00f4]{MANGLED_REST}")
-_EMPHASISED = re.compile(r"(\*\*|`)([-~≈]?\d[\d.,]{0,20}(?:\s?(?:[KMGTkmgt](?:i?[Bb])?|bytes|tokens|%))?)\1")
-"""A figure in bold or in code."""
+_EMPHASISED = re.compile(r"(\*\*|`)(\(?[-~≈]?\d(?:[\d.,/ -]|[KMGTkmgt]i?[Bb]?\b|bytes|tokens|%){0,40}\)?)\1")
+"""Figures in bold or in code."""
 BOXED = ("│", "┃")
 _WIDE_GAP = " " * 20
 _GAP = re.compile(f"(?<=\\S){_WIDE_GAP}+(?=\\S)")

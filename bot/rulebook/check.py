@@ -119,6 +119,8 @@ def _fields(book: Rulebook) -> Iterator[Problem]:
                 yield _problem(book, "fact", rule.id, f"the field {name} is no group of the pattern")
             if kind not in KINDS:
                 yield _problem(book, "fact", rule.id, f"{name} = {kind!r} is no kind of field; known: {', '.join(sorted(KINDS))}")
+        for name in {*rule.below, *rule.below.values()} - rule.fields.keys():
+            yield _problem(book, "fact", rule.id, f"below names {name}, which is none of its fields")
         for example in rule.example:
             yield from _expectations(book, rule, example, named)
 

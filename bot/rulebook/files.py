@@ -52,6 +52,7 @@ class FactRule(Shape, frozen=True):
     `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
     `spans` lets the message run over following unsigned lines (hard wraps). `sources`: public threads that show it, for who mends the rule.
     `figure`: how a figure looks without which it says nothing; on lines that hold none it is not tried.
+    `below`: fields, each with the field that must be larger where the line gives both: else nothing fell short.
     """
 
     id: str
@@ -61,6 +62,7 @@ class FactRule(Shape, frozen=True):
     pattern: str = ""
     figure: str = ""
     fields: dict[str, str] = {}
+    below: dict[str, str] = {}
     vllm: str = ""
     engine: str = ""
     spans: int = 0

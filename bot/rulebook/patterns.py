@@ -44,7 +44,7 @@ PIECES = {
     # the unit behind a figure of GiB, where people write one
     "G": r"(?:\ ?[Gg](?:[Ii]?[Bb])?\b)?",
     # where the line, or the paste, was cut
-    "CUT": r"""\s*(?:\.{3}|\u2026)?\s*$""",
+    "CUT": r"""\s*(?:(?:\.{3}|\u2026)[`"')\]]{0,3})?\s*$""",
     # what stands before the second line of a command
     "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
   |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",

@@ -60,6 +60,7 @@ NEEDED = {
         "[TM][ERROR] [Engine] Warm-up for 8192 tokens failed with status 6",
         "kv_cache_sizing",
     ),
+    "sizing.holds-less-than-one": ("Maximum concurrency for 32768 tokens per request: 0.38x\nThen it exits.", "kv_cache_sizing"),
     "arithmetic.beyond-captured": (f"{OOM} {POOLS}", "serving"),
     "arithmetic.private-pools-at-start": (
         f'{OOM} {POOLS}\nTraceback (most recent call last):\n  File "/opt/venv/bin/vllm", line 10, in <module>',
