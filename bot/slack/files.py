@@ -24,6 +24,7 @@ AT_ONCE = 3
 TRIES = 3
 KNOWN_AFTER = (0.5, 1.0, 2.0)  # seconds between questions for a file that Slack does not know yet
 GONE = ("tombstone", "hidden_by_limit")
+WRITTEN = ("canvas", "quip", "list", "space", "post")
 
 
 class RefusedError(Exception):
@@ -89,6 +90,8 @@ class Files:
     def _check(self, info: Mapping[str, Any], name: str) -> None:
         if info.get("mode") in ("external", "remote") or info.get("is_external") or info.get("external_type"):
             raise RefusedError(f"{name} is kept outside Slack, so it is not fetched. Upload the log itself.")
+        if info.get("mode") in WRITTEN or info.get("filetype") in WRITTEN:
+            raise RefusedError(f"{name} was written in Slack itself, so it is no log file. Paste the log's lines, or upload the log.")
         if info.get("mode") in GONE:
             raise RefusedError(f"{name} is no longer there. Upload it again.")
         size = info.get("size")

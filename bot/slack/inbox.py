@@ -18,6 +18,7 @@ EVENTS = {
     "channel_left": "left",
     "group_left": "left",
 }
+_MENTION = re.compile(r"<@[^<>]*>")
 # Message subtypes that carry what a person or another bot said.
 SPOKEN = frozenset({None, "file_share", "bot_message", "thread_broadcast", "me_message"})
 
@@ -93,11 +94,6 @@ def deleted(channel: str | None, ts: str) -> str:
     return f"delete:{channel}:{ts}"
 
 
-def withdrawn_by(arrival: Arrival) -> str | None:
-    """The key of the deletion after which a message is no longer to be read: Slack may send it late, and then after that."""
-    return deleted(arrival.channel, arrival.body["ts"]) if arrival.kind in ("message", "edit") else None
-
-
 def _arrival(kind: str, body: Mapping[str, Any], channel: str | None, thread: str | None, key: str, slim: Mapping[str, Any]) -> Arrival:
     enterprise, team = where(body)
     return Arrival(kind, team or "", enterprise, channel, thread, key, slim)
@@ -131,7 +127,7 @@ def _message_event(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: 
         return _edit(body, event, bot_user)
     if subtype == "message_deleted":
         return _delete(body, event, event["deleted_ts"], event.get("previous_message") or {})
-    if subtype not in SPOKEN or event.get("user") == bot_user:
+    if subtype not in SPOKEN or _is_ours(body, event, bot_user):
         return None
     slim = message(event, bot_user) | {"channel": channel, "channel_type": event.get("channel_type"), "foreign": _foreign(body, event)}
     slim["mention"] = slim["mention"] or event["type"] == "app_mention"
@@ -149,18 +145,19 @@ def _edit(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: str) -> A
     new, old = event["message"], event.get("previous_message") or {}
     if new.get("subtype") == "tombstone":  # deleted, while the answers below it stay
         return _delete(body, event, new["ts"], old)
-    if new.get("user") == bot_user or new.get("subtype") not in SPOKEN:
+    if _is_ours(body, new, bot_user) or new.get("subtype") not in SPOKEN:
         return None
     # Unfurls and thread bookkeeping arrive as edits too: only other words or other files are news.
     if new.get("text") == old.get("text") and _file_marks(new) == _file_marks(old):
         return None
     channel = event["channel"]
+    edited = (new.get("edited") or {}).get("ts") or event.get("event_ts") or event.get("ts")
     slim = message(new, bot_user) | {
+        "edited": str(edited),
         "channel": channel,
         "channel_type": event.get("channel_type"),
         "foreign": _foreign(body, new),
     }
-    edited = (new.get("edited") or {}).get("ts") or event.get("event_ts") or event.get("ts")
     return _arrival("edit", body, channel, _order(channel, new), f"edit:{channel}:{new['ts']}:{edited}", slim)
 
 
@@ -168,9 +165,10 @@ def message(event: Mapping[str, Any], bot_user: str) -> dict[str, Any]:
     """A message slimmed to what is worked on: text as typed, secrets hidden and counted, files by id."""
     raw, mentions = re.subn(rf"<@{re.escape(bot_user)}(?:\|[^<>]*)?>\s*[:,]?", " ", text_of(event)) if bot_user else (text_of(event), 0)
     text, hidden = redact(as_typed(raw).strip())
+    forwarded = [file for one in event.get("attachments") or () if _is_forwarded(one) for file in one.get("files") or ()]
     files = [
         {"id": file["id"], "name": redact(str(file.get("name") or ""))[0]}
-        for file in event.get("files") or ()
+        for file in (*(event.get("files") or ()), *forwarded)
         if file.get("mode") != "tombstone"
     ]
     return {
@@ -186,16 +184,22 @@ def message(event: Mapping[str, Any], bot_user: str) -> dict[str, Any]:
 
 
 def text_of(event: Mapping[str, Any]) -> str:
-    """A message's words; those of other bots often stand in attachments or blocks alone."""
+    """A message's words, and those of a message that it forwards; those of other bots often stand in attachments or blocks alone."""
     said = [str(event.get("text") or "")]
-    if not said[0].strip() or event.get("bot_id"):
-        for attachment in event.get("attachments") or ():
+    silent = not _MENTION.sub("", said[0]).strip()
+    for attachment in event.get("attachments") or ():
+        if silent or event.get("bot_id") or _is_forwarded(attachment):
             said += [str(attachment.get(key)) for key in ("pretext", "title", "text") if attachment.get(key)] or [
                 str(attachment.get("fallback") or "")
             ]
-        if not said[0].strip():
-            said += list(_block_texts(event.get("blocks") or ()))
+    if silent:
+        said += list(_block_texts(event.get("blocks") or ()))
     return "\n".join(part for part in said if part.strip())
+
+
+def _is_forwarded(attachment: Mapping[str, Any]) -> bool:
+    """A message, not the preview of a page that a link leads to."""
+    return bool(attachment.get("is_share") or attachment.get("is_msg_unfurl") or not attachment.get("from_url"))
 
 
 def _block_texts(node: Any) -> list[str]:
@@ -317,6 +321,11 @@ def _order(channel: str | None, message: Mapping[str, Any]) -> str | None:
 
 def _file_marks(message: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [(file.get("id"), file.get("mode"), file.get("edit_timestamp"), file.get("size")) for file in message.get("files") or ()]
+
+
+def _is_ours(body: Mapping[str, Any], said: Mapping[str, Any], bot_user: str) -> bool:
+    """In a shared channel other workspaces' bots of the same app speak too."""
+    return said.get("user") == bot_user or bool(said.get("bot_id") and said.get("app_id") and said["app_id"] == body.get("api_app_id"))
 
 
 def _foreign(body: Mapping[str, Any], event: Mapping[str, Any]) -> bool:

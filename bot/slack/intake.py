@@ -16,6 +16,7 @@ from bot.slack.files import Fetched, Files, RefusedError
 from bot.slack.installs import Identity
 from bot.usecases.judging import shared
 
+MOST_FILES = 10
 MOST_UNPACKED = 100 * 2**20
 Aside = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs something that can be pickled beside the event loop, and gives what it gave."""
@@ -58,7 +59,8 @@ class Intake:
         base: dict[str, Any] = {"author": body.get("author") or body.get("user"), "at": moment(body.get("ts"))}
         if text and str(body["text"]).strip():
             found.append(Contribution("paste", body["text"], message=body.get("ts"), redactions=body["hidden"], **base))
-        for file in (body.get("files") or ())[:10]:
+        files = body.get("files") or ()
+        for file in files[:MOST_FILES]:
             try:
                 fetched = await self._files.fetch(who, file["id"])
                 with fetched.body:
@@ -73,6 +75,9 @@ class Intake:
             own = {**base, "message": body.get("ts") or file["id"]}
             read.append((file["id"], own["message"]))
             found += [replace(part, truncated=part.truncated or bool(left_out), **own) for part in parts]
+        if (left := len(files) - MOST_FILES) > 0:
+            what = "1 more file was" if left == 1 else f"{left} more files were"
+            refusals.append(f"{what} not read: of one message I read {MOST_FILES}. Send the rest in another, or as one .zip.")
         return Gathered(tuple(found), tuple(refusals), sum(c.redactions for c in found), tuple(read))
 
     def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:

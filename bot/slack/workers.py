@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.alive import is_dead, worker_name
 from bot.slack.calls import UnsureError, is_final
-from bot.slack.inbox import Arrival, withdrawn_by
+from bot.slack.current import as_it_stands
+from bot.slack.inbox import Arrival, deleted
 from bot.slack.installs import Identity, refusal
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
@@ -36,6 +38,8 @@ WORLD = (UnsureError, StoreError, aiohttp.ClientError, TimeoutError)
 TRIES_WAITED_FOR = 3  # a person looks at “Working it out…”: better told soon than answered in a minute
 NOTED_EVERY = 300.0  # seconds
 DOOR, LAST_ARRIVAL = "slack", "last_arrival"
+EDITED = "edited:"
+"""Kind of the note on a message's newest edit."""
 ABSENT = ("not_in_channel", "channel_not_found")
 AGAIN = "Please send it again, or tell whoever runs me."
 
@@ -166,11 +170,38 @@ class Workers:
         if surface is None:
             return
         await self._note_arrival()
-        if (deletion := withdrawn_by(arrival)) and await self._room.store.arrived(arrival.team, deletion):
+        now = await self._as_of_now(who, arrival)
+        if now is None:
             return
+        arrival = now
         begun = time.monotonic()
         await surface.work(self._room, Job(who, arrival, attempt))
         log.info("%s worked in %.2f s", surface.name, time.monotonic() - begun)
+
+    async def _as_of_now(self, who: Identity, arrival: Arrival) -> Arrival | None:
+        """What is said now: Slack may send a message or an edit late, after its deletion or a newer edit. None: nothing is left of it."""
+        if arrival.kind not in ("message", "edit"):
+            return arrival
+        channel, ts, store = arrival.channel or "", str(arrival.body["ts"]), self._room.store
+        if await store.arrived(arrival.team, deleted(channel, ts)):
+            return None
+        newest = await store.reply_of(arrival.team, channel, ts, EDITED)
+        if arrival.kind == "edit":
+            if newest is not None and newest.ts > arrival.body["edited"]:
+                return None
+            await store.remember_reply(None, arrival.team, channel, ts, str(arrival.body["edited"]), EDITED)
+        elif newest is not None:
+            return await self._read_again(who, arrival)
+        return arrival
+
+    async def _read_again(self, who: Identity, arrival: Arrival) -> Arrival | None:
+        try:
+            said = await as_it_stands(self._room.outbox, who, arrival.body)
+        except SlackApiError:
+            return arrival
+        if said is None:
+            return None
+        return replace(arrival, body={**arrival.body, **{name: said[name] for name in ("text", "hidden", "files")}, "bare": False})
 
     async def _note_arrival(self) -> None:
         """For doctor, which runs in a process of its own: when Slack last reached us, to within a few minutes."""

@@ -165,7 +165,8 @@ def replies(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:
         raise Refusal("thread_not_found")
     # Slack gives the thread's first message in any case.
     oldest = float(args.get("oldest") or 0)
-    return _messages(slack, [m for m in found if m is found[0] or float(m["ts"]) > oldest], args)
+    least = oldest if args.get("inclusive") else oldest + 1e-6
+    return _messages(slack, [m for m in found if m is found[0] or float(m["ts"]) >= least], args)
 
 
 def history(slack: "FakeSlack", team: Team, args: Args) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.allowance import had_read, used_up
 from bot.slack.conversation import diagnose, hear, incident_of, place_of, unheard
+from bot.slack.current import as_it_stands
 from bot.slack.inbox import Arrival, message
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
@@ -37,19 +38,13 @@ async def work(room: Room, job: Job) -> None:
 
 async def _whole(room: Room, job: Job) -> Job:
     """The event that names the bot may come without the message's files: then Slack is asked for the message itself."""
-    body = job.body
-    thread = body.get("thread_ts") or body["ts"]
     try:
-        answer = await room.outbox.call(
-            job.who, "conversations.replies", channel=body["channel"], ts=thread, oldest=body["ts"], inclusive=True, limit=10
-        )
+        said = await as_it_stands(room.outbox, job.who, job.body)
     except SlackApiError:
         return job
-    said = next((one for one in answer.get("messages") or () if one["ts"] == body["ts"]), None)
-    if said is None or not said.get("files"):
+    if said is None or not said["files"]:
         return job
-    files = message(said, job.who.bot_user)["files"]
-    return replace(job, arrival=replace(job.arrival, body={**body, "files": files}))
+    return replace(job, arrival=replace(job.arrival, body={**job.body, "files": said["files"]}))
 
 
 async def _read(room: Room, job: Job) -> bool:

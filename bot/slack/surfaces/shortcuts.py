@@ -6,7 +6,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.allowance import had_read
 from bot.slack.calls import UnsureError
-from bot.slack.conversation import diagnose, hear, place_of
+from bot.slack.conversation import diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.render.forms import log_form, notice_view
 from bot.slack.render.notices import HINT
@@ -44,6 +44,10 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 async def work(room: Room, job: Job) -> None:
     """Diagnoses in the message's thread; where the bot may not write, for the asker alone."""
     place = place_of(job.body)
+    if job.who.bot_user == job.body.get("author") or (job.body["bot"] and job.body["bot"] == job.who.bot_id):
+        ours = await incident_of(room, job, place)
+        await close(room, job, f"This is an answer of mine: {ours.id}." if ours else "This is a message of mine.")
+        return
     gathered = await hear(room, job, place, alone=True)
     if not gathered.contributions:
         await close(room, job, " ".join(gathered.refusals) or SAID["nowhere"])
