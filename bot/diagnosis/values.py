@@ -204,7 +204,9 @@ def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
     many as hold the weights; none where all are used or even they do not hold them.
     """
     now = _ranks_seen(scene)
-    count = scene.evidence.deployment.gpu_count
+    count, card = scene.evidence.deployment.gpu_count, scene.evidence.deployment.gpu
+    if count is None and card is not None and "Laptop" in card.value:
+        return None, None  # it has no other
     stages = int(scene.evidence.deployment.number("pipeline_parallel_size") or scene.evidence.grid.pp or 1)
     if count is not None:
         most = max(2 ** int(math.log2(max(1, count.value // stages))), now)

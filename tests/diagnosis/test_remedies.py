@@ -59,6 +59,28 @@ def test_the_stage_that_failed_gives_up_as_many_layers_as_the_allocation_lacked(
     assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition}" if partition else None)
 
 
+def test_the_cpu_backends_fraction_is_lowered_to_what_passes() -> None:
+    line = (
+        "ValueError: Available memory on node 0 (20.11/31.34 GiB) on startup is less than desired CPU memory utilization (0.9, 28.21 GiB)."
+    )
+    for text in (line, line.replace("less than", "less\nthan")):
+        document = judged(text)
+        change = document["recommendation"]
+        assert (document["phase"], change["flag"], change["direction"], change["value"]) == (
+            "startup_check",
+            "--gpu-memory-utilization",
+            "lower",
+            "0.64",
+        )
+
+
+def test_a_laptop_is_not_told_to_use_a_second_card() -> None:
+    failed = "\n".join([*LOAD, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.30 GiB."])
+    laptop = judged(f"RTX 5090M 24GB, vLLM v0.19.1\n{failed}")
+    assert (laptop["phase"], laptop["recommendation"]["id"]) == ("weight_loading", "use-prequantized-checkpoint")
+    assert judged(f"RTX 5090, vLLM v0.19.1\n{failed}")["recommendation"]["id"] == "raise-tensor-parallel-size"
+
+
 def test_the_number_of_layers_is_asked_for_where_it_is_all_that_is_missing_and_its_answer_is_used() -> None:
     text = "vllm serve m --pipeline-parallel-size 2\n" + worker("Worker_PP1", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB"))
     assert [question["id"] for question in judged(text)["questions"]] == ["model_config"]
