@@ -26,6 +26,8 @@ _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _HOLDS = re.compile(r"hold|store|fit|even")
 _MARKS = (":", '"', "'", "“", "「")
+_ALLOCATES = " to allocate "
+"""PyTorch's sentence says what is free where it fails, which is no check."""
 _ENDS = ("", ".", "\n", '"', "'", "”", "」")
 
 
@@ -141,7 +143,7 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
-    if not one.has("free"):
+    if not one.has("free") or _ALLOCATES in one.text[one.start : one.all_of("free")[0].end]:
         return None
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]
