@@ -13,6 +13,7 @@ from bot.slack.calls import UnsureError
 from bot.slack.intake import moment
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, actions, button, line, link, rich
+from bot.slack.render.limits import VALUE
 from bot.slack.render.wording import PHASES
 from bot.slack.room import Job, Room
 from bot.slack.words import is_evidence, tells_facts
@@ -33,6 +34,8 @@ async def repeated(room: Room, job: Job, place: Place, origin: Origin, given: Se
         if kept is not None and await _is_seen(room, job, place, kept):
             by = (str(job.body.get("ts") or "-"), str(job.body.get("user") or "-"))
             value = " ".join((incident, *by, *(print_of(text)[:12] for text in texts)))
+            if len(value) > VALUE:
+                return None
             return _message(kept, await _address(room, job, kept), _ago(micros(now) - at), value)
     return None
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bot.slack.surfaces import mention
 from tests.slack.material import CRASH, NO_RANK
 from tests.slack.world import World, words
 
@@ -99,6 +100,29 @@ async def test_an_older_edit_that_comes_late_changes_nothing(world: World) -> No
         assert "secret-host-17" not in repr(incident)
         assert "fine" in repr(incident)
         assert "secret-host-17" not in words(answer)
+
+
+@pytest.mark.parametrize("first", ["the mention", "the log"])
+async def test_replies_that_came_before_the_mention_they_answer_are_heard(
+    world: World, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """The bot was away for a minute: Slack brings each message again by itself, in any order."""
+    monkeypatch.setattr(mention, "LATE", 0.0)
+    async with world.bot():
+        world.slack.hear_events = first != "the mention"
+        ts = await world.ann.mention(world.channel, NO_RANK if first == "the mention" else "what is this?")
+        world.slack.hear_events = True
+        reply = await world.bob.say(world.channel, CRASH, thread=ts)
+        await world.quiet()
+        late = world.channel.message(ts if first == "the mention" else reply)
+        assert late is not None
+        event = {k: v for k, v in late.items() if k != "reactions"}
+        await world.slack.emit(world.team, event | {"channel": world.channel.id, "channel_type": "channel", "event_ts": late["ts"]})
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        incident = await world.store.load(world.team.id, "D-0001")
+        assert incident is not None
+        assert len([c for c in incident.contributions if c.text and "capture_model" in c.text]) == 1
 
 
 PREVIEW = {"from_url": "https://example.com/x", "service_name": "Example", "title": "CUDA out of memory", "text": CRASH}

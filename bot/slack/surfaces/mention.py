@@ -1,5 +1,7 @@
 """Named in a channel or thread: a verb, a paste, a file, or a look at the thread it was called into."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +21,7 @@ from bot.slack.surfaces.watch import read_alert
 from bot.slack.words import is_evidence
 
 MOST_MESSAGES = 200
+LATE = 30.0  # seconds after which a message was not delivered at the first try
 
 
 def takes(arrival: Arrival) -> bool:
@@ -54,36 +57,44 @@ async def _read(room: Room, job: Job) -> bool:
     if incident is not None and (await outcome_in_words(room, job, incident) or await follow_up(room, job, place, incident)):
         return True
     in_thread = bool(body.get("thread_ts")) and body["thread_ts"] != body["ts"]
-    gathered = await (_called(room, job, place) if in_thread else hear(room, job, place, alone=True))
+    gathered = await (_called(room, job, place) if in_thread or _is_late(body) else hear(room, job, place, alone=True))
     if incident is not None and body["text"] and not unheard(gathered.contributions, incident.contributions):
         return False
     return (await diagnose(room, job, place, gathered)).where != "nowhere"
 
 
 async def _called(room: Room, job: Job, place: Place) -> Gathered:
-    """Into a thread: what was said there before, and what came with the call."""
+    """Into a thread: what was said there before, and what came with the call; where Slack brings that late, also what was said since."""
     if said := await used_up(room, job, place):
         return Gathered((), (said,))
-    own, before = await hear(room, job, place, free=True), await _thread(room, job, place)
-    return before + own
+    found = await _thread(room, job, place)
+    found[job.body["ts"]] = await hear(room, job, place, alone=not job.body.get("thread_ts"), free=True)
+    return sum((found[ts] for ts in sorted(found)), Gathered(()))
 
 
-async def _thread(room: Room, job: Job, place: Place) -> Gathered:
-    """What was said in the thread before the bot was called in; nothing where Slack does not let us read it."""
-    found: list[Gathered] = []
+def _is_late(body: Mapping[str, Any]) -> bool:
+    """Replies to it may have been here first, when there was nothing yet that they could have belonged to."""
+    return time.time() - float(body["ts"]) > LATE
+
+
+async def _thread(room: Room, job: Job, place: Place) -> dict[str, Gathered]:
+    """What was said in the thread before the bot was called in, by ts; a sentence where Slack does not let us read it."""
+    found: dict[str, Gathered] = {}
     try:
         before = await _messages(room, job, place)
     except SlackApiError as refused:
         sentence = f"This thread cannot be read ({refused.response.get('error')}): paste the log here, or use the message shortcut."
-        return Gathered((), (sentence,))
+        return {"": Gathered((), (sentence,))}
     for said in before:
-        if said.get("user") == job.who.bot_user or said.get("bot_id") == job.who.bot_id or said["ts"] >= job.body["ts"]:
+        if said.get("user") == job.who.bot_user or said.get("bot_id") == job.who.bot_id or said["ts"] == job.body["ts"]:
+            continue
+        if said["ts"] > job.body["ts"] and not _is_late(job.body):
             continue
         slim = message(said, job.who.bot_user)
         if slim["files"] or is_evidence(slim["text"]):
             await had_read(room, job, place, said["ts"], slim["user"])
-            found.append(await room.intake.gather(job.who, slim, text=is_evidence(slim["text"])))
-    return sum(found, Gathered(()))
+            found[said["ts"]] = await room.intake.gather(job.who, slim, text=is_evidence(slim["text"]))
+    return found
 
 
 async def _messages(room: Room, job: Job, place: Place) -> list[dict[str, Any]]:
