@@ -104,9 +104,20 @@ def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Seq
 
 def _spellings(book: Rulebook, flag: str) -> Iterator[str]:
     for argument in book.arguments:
-        forms = [f"--{argument.name.replace('_', '-')}", *(f.replace("_", "-") for f in argument.flags), *argument.spelled.values()]
-        if flag.replace("_", "-") in forms:
+        if flag.replace("_", "-") in (forms := _forms(argument)):
             yield from (form for form in forms if form)
+
+
+def _forms(argument: ArgumentRule) -> list[str]:
+    return [f"--{argument.name.replace('_', '-')}", *(f.replace("_", "-") for f in argument.flags), *argument.spelled.values()]
+
+
+def argument_of(book: Rulebook, flag: str) -> str:
+    """The name under which a flag's value is known, whoever spells it: `-ngl` is n_gpu_layers."""
+    own, spelled = flag.lstrip("-").replace("-", "_"), flag.replace("_", "-")
+    plain = own.removeprefix("no_") if flag.startswith("--no-") else own
+    names = [argument.name for argument in book.arguments if argument.name in (own, plain)]
+    return next((argument.name for argument in book.arguments if not names and spelled in _forms(argument)), names[0] if names else own)
 
 
 def _changed(rule: RemedyRule, value: str | None) -> list[str]:

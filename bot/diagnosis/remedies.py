@@ -7,7 +7,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from bot.diagnosis.command import command
+from bot.diagnosis.command import argument_of, command
 from bot.diagnosis.defaults import meet
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.values import COMPUTED, missing
@@ -19,7 +19,12 @@ from bot.rulebook.files import AvoidRule, RemedyRule
 MOST_ALTERNATIVES = 3
 POINTLESS = 16
 """A context this many times shorter than the one that is asked for is of no use to who asked."""
-MUST_REACH = frozenset({"fp8-cache", "raise-utilization", "fewer-batched-tokens", "more-tensor-parallel"})
+MUST_REACH = frozenset(
+    {
+        *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "more-tensor-parallel"),
+        *("fewer-capture-sizes", "fewer-items", "smaller-items", "smaller-batch"),
+    }
+)
 """Values that are None where the change cannot help; then it is not offered."""
 
 
@@ -82,7 +87,7 @@ def _offered(book: Rulebook, rule: RemedyRule, scene: Scene, phase: Phase) -> bo
 
 def _has_flag(book: Rulebook, rule: RemedyRule, scene: Scene) -> bool:
     """Has a release that may be the one the flag of this change? Where nothing tells the release, it has."""
-    name = rule.flag.lstrip("-").replace("-", "_")
+    name = argument_of(book, rule.flag)
     wanted = next((argument.vllm for argument in book.arguments if argument.name == name), "")
     if not wanted or scene.evidence.engine not in ("vllm", "unknown"):
         return True
@@ -104,7 +109,7 @@ def _remedy(book: Rulebook, rule: RemedyRule, scene: Scene, budget: ReportedBudg
     frees: int | None = None
     if rule.value in COMPUTED:
         value, frees = COMPUTED[rule.value](scene, budget)
-    if (value is None and rule.value in MUST_REACH) or (value is not None and _is_no_change(rule, value, scene)):
+    if (value is None and rule.value in MUST_REACH) or (value is not None and _is_no_change(book, rule, value, scene)):
         return None
     says = _Says(scene, budget, value)
     return Remedy(
@@ -121,13 +126,14 @@ def _remedy(book: Rulebook, rule: RemedyRule, scene: Scene, budget: ReportedBudg
     )
 
 
-def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
+def _is_no_change(book: Rulebook, rule: RemedyRule, value: str, scene: Scene) -> bool:
     """Does this value already stand there, or one further along?"""
     deployment = scene.evidence.deployment
-    name = rule.flag.lstrip("-").replace("-", "_")
+    name = argument_of(book, rule.flag)
     if rule.direction == "set":
         now_set = deployment.environment[name].value if name in deployment.environment else deployment.value(name)
-        return str(now_set).lower() == value.lower() or (name == "kv_cache_dtype" and "fp8" in str(now_set))
+        turned = value == "true" and rule.flag.startswith("--no-") and now_set is False
+        return turned or str(now_set).lower() == value.lower() or (name == "kv_cache_dtype" and "fp8" in str(now_set))
     now = deployment.number(name)
     if rule.value == "fitting-state-blocks":
         return False  # the message itself says that more stood there: a lower figure is of a run since
@@ -135,7 +141,7 @@ def _is_no_change(rule: RemedyRule, value: str, scene: Scene) -> bool:
         now = deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1
     try:
         return now is not None and (
-            (rule.direction == "lower" and float(value) >= now) or (rule.direction == "raise" and float(value) <= now)
+            (rule.direction == "lower" and float(value) >= now >= 0) or (rule.direction == "raise" and float(value) <= now)
         )
     except ValueError:
         return False

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
@@ -11,6 +12,12 @@ from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
 USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
+USUAL = 0.8
+"""A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
+USUAL_PIXELS, LEAST_PIXELS = 1280 * 28 * 28, 64 * 28 * 28
+_PIXELS = re.compile(r"max_pixels\W{1,6}(\d{3,9})")
+_NO_VIDEO = re.compile(r"video\W{1,6}0\b")
+_CAPTURE_SIZES = frozenset({"--cudagraph-capture-sizes", "--cudagraph_capture_sizes", "--cuda-graph-sizes"})
 _BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
 Value = tuple[str | None, int | None]
 """(the value as it stands in a command, bytes that it frees where they can be counted)."""
@@ -110,14 +117,23 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     most = min(0.95, math.floor(free / total * 100) / 100) if free and total else 0.95
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
+    elif total and kv is None and weights and weights >= now * total:
+        wanted = math.ceil((weights + GIB) / total * 100) / 100
+        if wanted > most:
+            return None, None  # beside the weights not even the largest fraction leaves a pool
     elif total and kv is not None and needed:
         wanted = math.ceil((now + (needed - kv) / total + 0.005) * 100) / 100
     else:
-        wanted = now + 0.05
+        wanted = now + 0.05 if now >= USUAL or _shared(scene) else USUAL
     value = round(min(most, wanted), 2)
     if total and kv is not None and kv + (value - now) * total < (needed or 1):
         return None, None  # not even the largest fraction holds one request
     return (f"{value:.2f}", None) if value > now else (None, None)
+
+
+def _shared(scene: Scene) -> bool:
+    """Does something else use this card, or the machine its memory, so that a low fraction was meant?"""
+    return any(map(scene.has, ("says-neighbour", "several-engines", "card-process", "others-hold", "trainer", "unified", "mig")))
 
 
 def fp8_cache(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -178,11 +194,12 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
 
 def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half of what was set; where the default was in force 2048, or half of a default that is no larger. Not below the context where a
-    prompt is read whole: that start is refused. None where nothing lower is left.
+    prompt is read whole, nor below the requests at once: that start is refused. None where nothing lower is left.
     """
     now, length = scene.evidence.deployment.number("max_num_batched_tokens"), scene.evidence.deployment.number("max_model_len")
     default = _default(scene, "max_num_batched_tokens")
     lower = max(512, int(now) // 2) if now else int(default) // 2 if default and default <= 2048 else 2048
+    lower = max(lower, int(scene.evidence.deployment.number("max_num_seqs") or 0))
     chunked = scene.evidence.deployment.value("enable_chunked_prefill")
     if (scene.defaults.get("enable_chunked_prefill", True) if chunked is None else chunked) is not False:
         return str(lower), None
@@ -274,6 +291,12 @@ def _layers_on_cards(scene: Scene) -> int | None:
     return own if own is None or asked is None or asked < 0 else min(own, int(asked))
 
 
+def smaller_batch(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """llama.cpp's physical batch: half of its 512, or of what was set; none below 32."""
+    half = int(scene.evidence.deployment.number("ubatch_size") or 512) // 2
+    return (str(half), None) if half >= 32 else (None, None)
+
+
 def fewer_prefill_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half of what TGI's warm-up tried; 2048 where that is not known."""
     named = next((f.fields["tokens"] for f in scene.facts if f.id == "tgi.warm-up"), None)
@@ -295,15 +318,37 @@ def needed_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of the images that a prompt may hold, one where nothing was said; no videos."""
-    images = next((int(f.fields["images"]) for f in scene.facts if f.id == "prose.mm-limit"), 2)
+    """Half of the images that a prompt may hold, one where nothing was said; no videos. None where it is one and no video already."""
+    said = next((f for f in scene.facts if f.id == "prose.mm-limit"), None)
+    images = 2 if said is None else int(said.fields["images"])
+    if said is not None and images <= 1 and _NO_VIDEO.search(said.text):
+        return None, None
     return f'{{"image":{max(1, images // 2)},"video":0}}', None
 
 
+def smaller_items(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """A cap of 1,280 patches on an image's pixels, or half of the cap that is set; None where so little is left that it cannot be it."""
+    set_to = _PIXELS.search(str(scene.evidence.deployment.value("mm_processor_kwargs")))
+    pixels = USUAL_PIXELS if set_to is None else min(USUAL_PIXELS, int(set_to[1]) // 2)
+    return (f'{{"max_pixels":{pixels}}}', None) if pixels >= LEAST_PIXELS else (None, None)
+
+
 def fewer_capture_sizes(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """A handful of sizes, none above half of the requests at once: up to those the engine captures by itself."""
+    """A handful of sizes, none above half of the requests at once or of the largest that was given; None where none is left below it."""
     seqs = int(scene.evidence.deployment.number("max_num_seqs") or 32)
-    return " ".join(str(size) for size in (1, 2, 4, 8, 16) if size <= max(1, seqs // 2)), None
+    given = max(_capture_sizes(scene), default=None)
+    most = min(max(1, seqs // 2), given // 2 if given else seqs)
+    return " ".join(str(size) for size in (1, 2, 4, 8, 16) if size <= most) or None, None
+
+
+def _capture_sizes(scene: Scene) -> list[int]:
+    """The sizes that were given, as a list or one behind the other; none where only the first of them was read."""
+    listed = str(scene.evidence.deployment.value("cudagraph_capture_sizes") or "")
+    if "," in listed or listed[:1] == "[":
+        return [int(size) for size in re.findall(r"\d+", listed)]
+    words = next((c.value for c in reversed(scene.evidence.deployment.commands) if _CAPTURE_SIZES & {*c.value}), ())
+    behind = list(words)[next((n + 1 for n, word in enumerate(words) if word in _CAPTURE_SIZES), len(words)) :]
+    return [int(word) for word in takewhile(str.isdecimal, behind)]
 
 
 _BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
@@ -361,10 +406,12 @@ COMPUTED: Mapping[str, Compute] = {
         more_tensor_parallel,
         half_context,
         fewer_layers,
+        smaller_batch,
         fewer_prefill_tokens,
         pinned_pool,
         needed_pool,
         fewer_items,
+        smaller_items,
         fewer_capture_sizes,
         lower_fraction,
         shifted_partition,

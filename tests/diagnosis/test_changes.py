@@ -1,0 +1,126 @@
+"""What must hold of every change, whatever is set already: no value twice, none that an engine refuses, none that is warned of."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from bot.diagnosis.command import argument_of
+from bot.diagnosis.diagnose import scene_of
+from bot.diagnosis.ledger import ledger, smallest
+from bot.diagnosis.remedies import _avoided, remedies
+from bot.diagnosis.scene import Scene
+from bot.domain.diagnosis import Phase, Remedy
+from bot.domain.incident import Contribution
+from bot.reading.read import read
+from bot.rulebook.load import load_rulebook
+
+BOOK = load_rulebook()
+PHASES: tuple[Phase, ...] = (
+    *("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation"),
+    *("graph_capture", "warmup", "serving", "wake_up", "host_memory"),
+)
+STARTS = {
+    "vllm": ("vllm serve org/m", [
+        "", "--gpu-memory-utilization 0.05", "--gpu-memory-utilization 0.3", "--gpu-memory-utilization 0.97", "--enforce-eager",
+        "--max-num-seqs 1", "--max-num-seqs 1024 --max-num-batched-tokens 1024", "--max-num-batched-tokens 256",
+        "--tensor-parallel-size 8\n8x H100 80GB", "--tensor-parallel-size 4 --pipeline-parallel-size 2\n8x H100 80GB", "--quantization fp8",
+        "--kv-cache-dtype fp8", "--cudagraph-capture-sizes 1 2", "--cudagraph-capture-sizes 1", "--cudagraph-capture-sizes 1 2 4 8 16 32",
+        """--limit-mm-per-prompt '{"image":1,"video":0}'\nQwen/Qwen2.5-VL-7B-Instruct""", "Qwen/Qwen2.5-VL-7B-Instruct",
+        """--mm-processor-kwargs '{"max_pixels":200000}'\n--limit-mm-per-prompt '{"image":1}'""", "--swap-space 0 --cpu-offload-gb 8",
+        "--max-model-len 128", "--no-enable-chunked-prefill --max-model-len 8192 --max-num-batched-tokens 8192", "--max-logprobs 0\nprompt_logprobs",
+        "--kv-cache-memory-bytes 1G", "--kv-cache-memory-bytes 20G", "--enable-sleep-mode", "NVIDIA GB10 128GB", "MIG 1g.10gb",
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "VLLM_USE_V2_MODEL_RUNNER=0\nMRV2", "--no-enable-flashinfer-autotune",
+        "VLLM_DEEP_GEMM_WARMUP=skip", "--max-loras 1",
+    ]),
+    "sglang": ("python -m sglang.launch_server --model-path org/m", [
+        "", "--mem-fraction-static 0.05", "--mem-fraction-static 0.3", "--mem-fraction-static 0.95", "--chunked-prefill-size 1024",
+        "--cuda-graph-max-bs 4", "--max-running-requests 1", "--hicache-ratio 1.1", "--kv-cache-dtype fp8_e4m3", "--tp 8\n8x H100 80GB",
+        "--disable-cuda-graph", "NVIDIA GB10 128GB",
+    ]),
+    "tensorrt-llm": ("trtllm-serve org/m", [
+        "", "--max_num_tokens 2048", "--max_batch_size 8", "free_gpu_memory_fraction: 0.3", "free_gpu_memory_fraction: 0.97", "--tp_size 8\n8x H100 80GB",
+    ]),
+    "tgi": ("text-generation-launcher --model-id org/m", [
+        "", "--max-batch-prefill-tokens 512", "--max-total-tokens 1024", "--cuda-graphs 1", "--cuda-graphs 0", "--cuda-memory-fraction 0.8",
+        "--num-shard 8\n8x H100 80GB",
+    ]),
+    "lmdeploy": ("lmdeploy serve api_server org/m", [
+        "", "--cache-max-entry-count 0.2", "--cache-max-entry-count 0.95", "--max-prefill-token-num 2048", "--max-batch-size 8", "--tp 8\n8x H100 80GB",
+    ]),
+    "llama.cpp": ("llama-server -m m.gguf", ["", "-ub 64", "-ub 32", "-ngl 1 -c 2048", "-ctk q8_0", "--no-mmproj-offload"]),
+}  # fmt: skip
+EVERY = [(engine, start, given) for engine, (start, rows) in STARTS.items() for given in rows]
+LISTS = ("cudagraph_capture_sizes", "limit_mm_per_prompt", "mm_processor_kwargs", "cuda_graphs")
+
+
+def changes(engine: str, start: str, given: str) -> Iterator[tuple[Scene, Phase, list[Remedy]]]:
+    """The changes of each phase for an engine that was started so."""
+    scene = scene_of(BOOK, replace(read(BOOK, [Contribution("paste", f"{start} {given}")]), engine=engine))
+    for phase in PHASES:
+        yield scene, phase, remedies(BOOK, scene, phase, smallest(ledger(BOOK, scene)))
+
+
+@pytest.mark.parametrize(("engine", "start", "given"), EVERY)
+def test_no_change_is_what_is_set_already_or_less_than_that(engine: str, start: str, given: str) -> None:
+    for scene, phase, offered in changes(engine, start, given):
+        for change in offered:
+            name = argument_of(BOOK, change.flag or "")
+            now = scene.evidence.deployment.number(name)
+            if change.value is None or name in LISTS:
+                continue
+            if now is not None and now > 0 and change.direction == "lower":
+                assert float(change.value) < now, (phase, change.flag)
+            elif now is not None and change.direction == "raise":
+                assert float(change.value) > now, (phase, change.flag)
+            else:
+                assert str(scene.evidence.deployment.value(name)).lower() != change.value.lower(), (phase, change.flag)
+
+
+@pytest.mark.parametrize(("engine", "start", "given"), EVERY)
+def test_no_change_is_refused_by_the_engine_that_gets_it(engine: str, start: str, given: str) -> None:
+    for scene, phase, offered in changes(engine, start, given):
+        seqs = scene.evidence.deployment.number("max_num_seqs") or 1
+        for change in offered:
+            if change.value is None or change.direction == "remove":
+                continue
+            if "utilization" in (change.flag or "") or "fraction" in (change.flag or ""):
+                assert 0 < float(change.value) <= 0.97, (phase, change.flag)
+            if change.flag == "--max-num-batched-tokens":
+                assert int(change.value) >= seqs, phase
+            if change.flag in ("--max-num-seqs", "--max-model-len", "--max-num-batched-tokens", "-ub", "-c"):
+                assert int(change.value) >= 1, (phase, change.flag)
+            if change.flag == "--tensor-parallel-size" and scene.evidence.deployment.gpu_count is not None:
+                stages = scene.evidence.deployment.number("pipeline_parallel_size") or 1
+                assert int(change.value) * stages <= scene.evidence.deployment.gpu_count.value, phase
+
+
+@pytest.mark.parametrize(("engine", "start", "given"), EVERY)
+def test_no_change_is_one_that_the_same_phase_warns_of(engine: str, start: str, given: str) -> None:
+    for scene, phase, offered in changes(engine, start, given):
+        warned = {(row.flag, row.direction) for row in BOOK.avoid if _avoided(row, scene, phase)}
+        assert not warned & {(change.flag, change.direction) for change in offered}, phase
+
+
+@pytest.mark.parametrize(
+    ("engine", "given", "phase", "flag", "values"),
+    [
+        ("vllm", "--cudagraph-capture-sizes 1 2", "graph_capture", "--cudagraph-capture-sizes", {"1"}),
+        ("vllm", "--cudagraph-capture-sizes 1", "graph_capture", "--cudagraph-capture-sizes", set()),
+        ("vllm", "--cudagraph-capture-sizes 1 2 4 8 16 32 64", "graph_capture", "--cudagraph-capture-sizes", {"1 2 4 8 16"}),
+        ("vllm", "--compilation-config '{\"cudagraph_capture_sizes\": [1, 2, 4, 8]}'", "graph_capture", "--cudagraph-capture-sizes", {"1 2 4"}),
+        ("vllm", "--max-num-seqs 1024 --max-num-batched-tokens 1024", "profiling", "--max-num-batched-tokens", set()),
+        ("vllm", "--max-num-seqs 768 --max-num-batched-tokens 1024", "profiling", "--max-num-batched-tokens", {"768"}),
+        ("vllm", "--mm-processor-kwargs '{\"max_pixels\": 602112}' --limit-mm-per-prompt '{\"image\":1}'", "profiling", "--mm-processor-kwargs", {'{"max_pixels":301056}'}),
+        ("vllm", "--mm-processor-kwargs '{\"max_pixels\": 50176}' --limit-mm-per-prompt '{\"image\":1}'", "profiling", "--mm-processor-kwargs", set()),
+        ("vllm", "--limit-mm-per-prompt '{\"image\":1,\"video\":0}'\nQwen/Qwen2.5-VL-7B-Instruct", "profiling", "--limit-mm-per-prompt", set()),
+        ("vllm", "--gpu-memory-utilization 0.3", "kv_cache_sizing", "--gpu-memory-utilization", {"0.80"}),
+        ("vllm", "--gpu-memory-utilization 0.3\nNVIDIA GB10 128GB", "kv_cache_sizing", "--gpu-memory-utilization", {"0.35"}),
+        ("vllm", "NVIDIA GB10 128GB --gpu-memory-utilization 0.8", "host_memory", "--gpu-memory-utilization", {"0.75"}),
+        ("llama.cpp", "-ub 128", "profiling", "-ub", {"64"}),
+        ("llama.cpp", "-ub 32", "profiling", "-ub", set()),
+    ],
+)  # fmt: skip
+def test_what_is_set_is_where_a_change_begins(engine: str, given: str, phase: Phase, flag: str, values: set[str]) -> None:
+    offered = next(found for _, at, found in changes(engine, STARTS[engine][0], given) if at == phase)
+    assert {change.value for change in offered if change.flag == flag} == values
