@@ -15,7 +15,7 @@ from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule
-from bot.rulebook.patterns import groups, quick
+from bot.rulebook.patterns import compiled, groups, quick
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
@@ -199,7 +199,10 @@ class _Reader:
         """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
         known = (rule.id, text, within)  # the same text, joined from other lines, may begin elsewhere
         if known not in self._read:
-            match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
+            if len(text) <= SHORT:
+                match = compiled(rule.pattern).search(text)
+            else:
+                match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
             self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
         return self._read[known]
 

@@ -26,15 +26,15 @@ class Plain:
     """A text in small letters, a hyphen or underscore within a word as a space, emphasis and further spaces left out."""
 
     def __init__(self, text: str) -> None:
-        small = _small(_without_names(text))
-        noise = [found.span() for found in _EMPHASIS.finditer(small)] if "*" in small or "`" in small else []
-        wide = _SPACES if small.isascii() and not any(blank in small for blank in _BLANKS) else _WIDE
-        noise = sorted(noise + [(found.start() + 1, found.end()) for found in wide.finditer(small)])
+        letters = small(_without_names(text))
+        noise = [found.span() for found in _EMPHASIS.finditer(letters)] if "*" in letters or "`" in letters else []
+        wide = _SPACES if letters.isascii() and not any(blank in letters for blank in _BLANKS) else _WIDE
+        noise = sorted(noise + [(found.start() + 1, found.end()) for found in wide.finditer(letters)])
         self._begins = [start for start, _ in noise]
         self._left_out = [0, *accumulate(end - start for start, end in noise)]
         self._ends = [start - left_out for start, left_out in zip(self._begins, self._left_out, strict=False)]
         ends = [0, *(end for _, end in noise)]
-        kept = [small[end:start] for end, start in zip(ends, [*self._begins, len(small)], strict=True)]
+        kept = [letters[end:start] for end, start in zip(ends, [*self._begins, len(letters)], strict=True)]
         self.text = written("".join(kept))
 
     def given(self, at: int) -> int:
@@ -46,7 +46,8 @@ class Plain:
         return given - self._left_out[bisect_left(self._begins, given)]
 
 
-def _small(text: str) -> str:
+def small(text: str) -> str:
+    """The text in small letters, each in its place."""
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(sign.lower()[:1] or " " for sign in text)
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bot.reading.plain import small
+
 _IS = (
     r"[`'\"*]{0,3}[ ]{0,4}(?:of|to|at|is|was|set to|set at|=|:|from|\(|→|->|=>|about|设置为|设为|设置成|调到|调至|改为|改成|为|是)?"
     r"[ ]{0,4}[~≈]?[`'\"*]{0,2}"
@@ -18,8 +20,8 @@ _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
 AROUND = 60
-"""Letters around a figure within which its argument is named."""
-_DIGITS = re.compile(rf"\d(?:\D{{0,{2 * AROUND}}}\d)*")
+"""Letters around a mark within which the whole of what it belongs to stands."""
+_DIGIT = re.compile(r"\d")
 _POWERS = frozenset(2**n for n in range(11))
 
 
@@ -75,10 +77,23 @@ def named_figures_in(text: str) -> Iterator[tuple[str, str, int]]:
 
 def figures_in(text: str, forms: Sequence[Form]) -> Iterator[tuple[str, str, int]]:
     """(argument, its figure as text, where that ends) of each that is said in one of these forms."""
-    stretches = [(max(found.start() - AROUND, 0), found.end() + AROUND) for found in _DIGITS.finditer(text)]
-    for argument, _, pattern in forms if stretches else ():
-        for match in (match for begin, end in stretches for match in pattern.finditer(text, begin, end)):
-            yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
+    lower = small(text) if forms else ""
+    for argument, marks, pattern in forms:
+        done = 0
+        for place in sorted(_places(marks, lower)):
+            begin, end = max(place - AROUND, done), min(place + 2 * AROUND, len(text))
+            for match in pattern.finditer(text, begin, end) if _DIGIT.search(text, begin, end) else ():
+                yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
+                done = match.end()
+
+
+def _places(marks: Sequence[str], lower: str) -> Iterator[int]:
+    """Where marks stand, in any case."""
+    for mark in {mark.lower() for mark in marks}:
+        at = lower.find(mark)
+        while at >= 0:
+            yield at
+            at = lower.find(mark, at + 1)
 
 
 def _length(match: "re.Match[str]") -> str:

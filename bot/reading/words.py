@@ -99,15 +99,14 @@ class Words:
         """The words that begin between two places of a plain text, in their order; of two that overlap, the longer one."""
         found = list(self._standing(text, start, end))
         ordered = sorted(found)
-        if all(one.end <= other.start for one, other in pairwise(ordered)):
+        if not any(one.end > other.start for one, other in pairwise(ordered)):
             return ordered
-        first, last = ordered[0].start, max(one.end for one in found)
-        used = bytearray(last - first)
+        first, used = ordered[0].start, 0
         taken: list[Mention] = []
         for one in sorted(found, key=lambda one: (one.start - one.end, one.start)):
-            start, end = one.start - first, one.end - first
-            if not any(used[start:end]):
-                used[start:end] = b"\1" * (end - start)
+            letters = ((1 << (one.end - one.start)) - 1) << (one.start - first)
+            if not used & letters:
+                used |= letters
                 taken.append(one)
         return sorted(taken)
 
