@@ -96,9 +96,9 @@ def _rejoined(signatures: Signatures, whence: Sequence[Shipped], pieces: Sequenc
         if glue is not None:
             text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
             continue
-        yield _whole(signatures, shipped, held, text)
+        yield (shipped, text, held.head) if text is held.text else _whole(signatures, shipped, held, text)
         shipped, held, text = given, piece, piece.text
-    yield _whole(signatures, shipped, held, text)
+    yield (shipped, text, held.head) if text is held.text else _whole(signatures, shipped, held, text)
 
 
 def _glue(held: _Piece, text: str, last: _Piece, piece: _Piece, wrap: Wrap) -> str | None:
@@ -114,9 +114,7 @@ def _glue(held: _Piece, text: str, last: _Piece, piece: _Piece, wrap: Wrap) -> s
 
 
 def _whole(signatures: Signatures, shipped: Shipped, held: _Piece, text: str) -> tuple[Shipped, str, Head]:
-    """A line in one piece; its signatures may have been broken too."""
-    if text is held.text:
-        return shipped, text, held.head
+    """A line that was broken in one piece; its signatures may have been broken too."""
     rest, own = signatures.peel(text)
     return shipped, rest, _both(held.head, own, shipped)
 

@@ -3,18 +3,16 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import regex
 
 from bot.domain.evidence import LogLine
 from bot.rulebook.book import Rulebook, texts
-from bot.rulebook.patterns import quick
+from bot.rulebook.patterns import compiled, quick
 
-if TYPE_CHECKING:
-    import regex
-
-    Pattern = re.Pattern[str] | regex.Pattern[str]
-
+Pattern = re.Pattern[str] | regex.Pattern[str]
 LONGEST = 4000
+_LOOK, _REMEMBERED = 3, 20_000
 _SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
 
 
@@ -25,39 +23,49 @@ def is_unsigned(line: LogLine) -> bool:
 
 def is_talk(book: Rulebook, line: LogLine) -> bool:
     """Does the line hold a person's words? Two at least, or another script than Latin; what a program prints is none."""
-    return is_unsigned(line) and _holds_words(book, line.text)
+    return line in Talking(book)
 
 
 class Talking:
-    """Which lines of a text are talk; each text is looked at once."""
+    """The lines that hold a person's words; texts that are alike are looked at once."""
 
     def __init__(self, book: Rulebook) -> None:
-        self._book = book
+        self._printed = _printed(book)
         self._known: dict[str, bool] = {}
 
     def __contains__(self, line: LogLine) -> bool:
-        if line.level or line.file or not is_unsigned(line):  # most lines of a log end here
+        if line.level or not is_unsigned(line):  # most lines of a log end here
             return False
-        known = self._known.get(line.text)
+        text = line.text
+        known = self._known.get(text)
         if known is None:
-            known = self._known[line.text] = _holds_words(self._book, line.text)
+            known = self._known[text] = not (text.isascii() and _SENTENCE.search(text) is None) and not self._printed.by_program(text)
         return known
 
 
-def _holds_words(book: Rulebook, text: str) -> bool:
-    if text.isascii() and _SENTENCE.search(text) is None:
+class _Printed:
+    """What only a program prints, by how it begins: of most texts the first letters show that they begin otherwise."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._rules = [(texts(rule.anchor), rule.pattern) for rule in book.unspoken]
+        self._by_start: dict[str, Sequence[tuple[Sequence[str], Pattern]]] = {}
+
+    def by_program(self, text: str) -> bool:
+        rules = self._by_start.get(text[:_LOOK])
+        if rules is None:
+            rules = self._starting(text[:_LOOK])
+        for anchors, pattern in rules:
+            if (not anchors or any(anchor in text for anchor in anchors)) and pattern.match(text) is not None:
+                return True
         return False
-    anywhere, anchored = _unspoken(book)
-    if anywhere.match(text) is not None:
-        return False
-    for anchor, pattern in anchored:  # noqa: SIM110  every line is asked, and any() takes twice the time
-        if anchor in text and pattern.match(text) is not None:
-            return False
-    return True
+
+    def _starting(self, start: str) -> Sequence[tuple[Sequence[str], Pattern]]:
+        if len(self._by_start) >= _REMEMBERED:
+            self._by_start.clear()
+        found = [(anchors, quick(pattern)) for anchors, pattern in self._rules if compiled(pattern).match(start, partial=True) is not None]
+        return self._by_start.setdefault(start, found)
 
 
 @lru_cache(maxsize=4)
-def _unspoken(book: Rulebook) -> "tuple[Pattern, Sequence[tuple[str, Pattern]]]":
-    """What is tried on every line, and what only where its anchor stands."""
-    anywhere = "|".join(f"(?:{rule.pattern})" for rule in book.unspoken if not rule.anchor) or "(?!)"
-    return quick(anywhere), [(anchor, quick(rule.pattern)) for rule in book.unspoken for anchor in texts(rule.anchor)]
+def _printed(book: Rulebook) -> _Printed:
+    return _Printed(book)

@@ -19,8 +19,8 @@ _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
-AROUND = 60
-"""Letters around a mark within which the whole of what it belongs to stands."""
+BEFORE, BEHIND = 40, 80
+"""Letters around the beginning of a mark within which all stands that it belongs to."""
 _DIGIT = re.compile(r"\d")
 _POWERS = frozenset(2**n for n in range(11))
 
@@ -81,7 +81,7 @@ def figures_in(text: str, forms: Sequence[Form]) -> Iterator[tuple[str, str, int
     for argument, marks, pattern in forms:
         done = 0
         for place in sorted(_places(marks, lower)):
-            begin, end = max(place - AROUND, done), min(place + 2 * AROUND, len(text))
+            begin, end = max(place - BEFORE, done), min(place + BEHIND, len(text))
             for match in pattern.finditer(text, begin, end) if _DIGIT.search(text, begin, end) else ():
                 yield argument, _length(match) if argument == "max_model_len" else match["value"], match.end()
                 done = match.end()
