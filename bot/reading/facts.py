@@ -76,7 +76,7 @@ def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[lis
     for order in spoken:
         if paragraph and (
             lines[order].source != lines[order - 1].source
-            or (order > paragraph[-1] + 1 and any(lines[n].text.strip() for n in range(paragraph[-1] + 1, order)))
+            or (order > paragraph[-1] + 1 and any(line.text.strip() for line in lines[paragraph[-1] + 1 : order]))
         ):
             yield paragraph
             paragraph = []
@@ -160,12 +160,13 @@ class _Reader:
         return list(self._matched(broken, order - 1)) if broken else []
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
-        line, following = self._lines[order], next_lines(self._lines, order, 8)
+        line = self._lines[order]
+        going_on = _GoingOn(line, next_lines(self._lines, order, 8))
         unsigned = is_unsigned(line)
         for rule in rules:
             if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):
                 continue
-            fields = self._captured(rule, line, following)
+            fields = self._captured(rule, going_on)
             if fields is not None and _falls_short(rule, fields):
                 yield Fact(
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
@@ -181,18 +182,21 @@ class _Reader:
             self._figures[known] = any(figure.search(line.text) for line in self._lines[order : order + 1 + spans])
         return self._figures[known]
 
-    def _captured(self, rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> dict[str, Any] | None:
+    def _captured(self, rule: FactRule, going_on: "_GoingOn") -> dict[str, Any] | None:
+        """What the rule captures of the line, or of it and what follows: there more of its fields may stand, where the line goes on."""
         if not rule.pattern:
             return {}
-        within = len(line.text)
-        best = self._fields(rule, line.text, within)
-        ends = not rule.spans and (not following or following[0].signed)
-        for text in _joined(rule, line, following):
-            if best is not None and (ends or len(best) == len(rule.fields)):
-                break
+        within = len(going_on.line.text)
+        best = self._fields(rule, going_on.line.text, within)
+        enough = 0 if not rule.spans and going_on.ends else len(rule.fields)
+        if best is not None and len(best) >= enough:
+            return best
+        for text in going_on.joined(rule):
             fields = self._fields(rule, text, within, at_break=best is None and within > SHORT)
             if fields is not None and (best is None or len(fields) > len(best)):
                 best = fields
+                if len(best) >= enough:
+                    break
         return best
 
     def _fields(self, rule: FactRule, text: str, within: int, *, at_break: bool = False) -> dict[str, Any] | None:
@@ -218,24 +222,38 @@ def _printed(retold: Fact, found: Sequence[Fact]) -> bool:
     return any(said <= f.kinds and "retold" not in f.kinds and retold.fields.keys() <= f.fields.keys() for f in found)
 
 
-def _joined(rule: FactRule, line: LogLine, following: Sequence[LogLine]) -> Iterator[str]:
-    """The line joined with what follows: hard wrap, flowing text, or either. Prose never runs on into a log."""
-    prose = "prose" in rule.kinds
-    spans = max(rule.spans, 1)
-    tail: list[str] = []
-    for nxt in following[:spans]:
-        if not nxt.text.strip() and rule.spans > 1 and not prose and not nxt.signed:
-            continue  # a paragraph for each part of the message
-        if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip() or (prose and nxt.level is not None):
-            break
-        tail.append(nxt.text)
-    if tail:
-        yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
-    if tail and not prose:
-        tight, loose = "".join(t.lstrip() for t in tail), "".join(tail)
-        yield line.text + tight
-        if loose != tight:
-            yield line.text + loose
+class _GoingOn:
+    """A line with what follows it, as one text: hard wrap, flowing text, or either. Prose never runs on into a log."""
+
+    def __init__(self, line: LogLine, following: Sequence[LogLine]) -> None:
+        self.line = line
+        self.ends = not following or following[0].signed
+        self._following = following
+        self._joined: dict[tuple[int, bool], Sequence[str]] = {}
+
+    def joined(self, rule: FactRule) -> Sequence[str]:
+        """The texts in which a rule may find what begins in the line."""
+        how = rule.spans, "prose" in rule.kinds
+        if how not in self._joined:
+            self._joined[how] = list(self._texts(*how))
+        return self._joined[how]
+
+    def _texts(self, spans: int, prose: bool) -> Iterator[str]:
+        line = self.line
+        tail: list[str] = []
+        for nxt in self._following[: max(spans, 1)]:
+            if not nxt.text.strip() and spans > 1 and not prose and not nxt.signed:
+                continue  # a paragraph for each part of the message
+            if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip() or (prose and nxt.level is not None):
+                break
+            tail.append(nxt.text)
+        if tail:
+            yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
+        if tail and not prose:
+            tight, loose = "".join(t.lstrip() for t in tail), "".join(tail)
+            yield line.text + tight
+            if loose != tight:
+                yield line.text + loose
 
 
 def _parsed(rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:

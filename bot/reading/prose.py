@@ -47,7 +47,7 @@ class _Printed:
     """What only a program prints, by how it begins: of most texts the first letters show that they begin otherwise."""
 
     def __init__(self, book: Rulebook) -> None:
-        self._rules = [(texts(rule.anchor), rule.pattern) for rule in book.unspoken]
+        self._rules = [(texts(rule.anchor) or [""], rule.pattern) for rule in book.unspoken]
         self._by_start: dict[str, Sequence[tuple[Sequence[str], Pattern]]] = {}
 
     def by_program(self, text: str) -> bool:
@@ -55,8 +55,11 @@ class _Printed:
         if rules is None:
             rules = self._starting(text[:_LOOK])
         for anchors, pattern in rules:
-            if (not anchors or any(anchor in text for anchor in anchors)) and pattern.match(text) is not None:
-                return True
+            for anchor in anchors:
+                if anchor in text:
+                    if pattern.match(text) is not None:
+                        return True
+                    break
         return False
 
     def _starting(self, start: str) -> Sequence[tuple[Sequence[str], Pattern]]:
