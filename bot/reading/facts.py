@@ -163,10 +163,11 @@ class _Reader:
         line = self._lines[order]
         going_on = _GoingOn(line, next_lines(self._lines, order, 8))
         unsigned = is_unsigned(line)
+        own = self._anchored.get(order, {})
         for rule in rules:
             if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):
                 continue
-            fields = self._captured(rule, going_on)
+            fields = self._captured(rule, going_on, alone=rule.id in own)
             if fields is not None and _falls_short(rule, fields):
                 yield Fact(
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
@@ -182,12 +183,14 @@ class _Reader:
             self._figures[known] = any(figure.search(line.text) for line in self._lines[order : order + 1 + spans])
         return self._figures[known]
 
-    def _captured(self, rule: FactRule, going_on: "_GoingOn") -> dict[str, Any] | None:
-        """What the rule captures of the line, or of it and what follows: there more of its fields may stand, where the line goes on."""
+    def _captured(self, rule: FactRule, going_on: "_GoingOn", *, alone: bool) -> dict[str, Any] | None:
+        """What the rule captures of the line, if a text that it needs stands in it, or of it and what follows: where the line goes on,
+        more of its fields may stand there.
+        """
         if not rule.pattern:
             return {}
         within = len(going_on.line.text)
-        best = self._fields(rule, going_on.line.text, within)
+        best = self._fields(rule, going_on.line.text, within) if alone else None
         enough = 0 if not rule.spans and going_on.ends else len(rule.fields)
         if best is not None and len(best) >= enough:
             return best

@@ -46,16 +46,13 @@ def _pieces(signatures: Signatures, lines: Iterable[tuple[int, str]]) -> tuple[l
     found: list[_Piece] = []
     for shipped in unwrap(unframed(list(lines))):
         text, group = shipped.text, shipped.group
-        piece = None if group else known.get(text)
-        if piece is not None:
+        alike = None if group else known.get(text)
+        for part in pieces_of(text) if alike is None else (text,):
+            piece = _peeled(signatures, part, group) if alike is None else alike
             whence.append(shipped)
             found.append(piece)
-            continue
-        pieces = [_peeled(signatures, part, group) for part in pieces_of(text)]
-        whence += [shipped] * len(pieces)
-        found += pieces
-        if len(pieces) == 1 and not group:
-            known[text] = pieces[0]
+            if part is text and not group:
+                known[text] = piece
     return whence, found
 
 
