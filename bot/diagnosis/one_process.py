@@ -7,6 +7,7 @@ from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Phase
 from bot.domain.known import Known
 from bot.domain.rank import Rank
+from bot.rulebook.gpus import load_gpus
 
 IN_A_WORKER: frozenset[Phase] = frozenset(
     {
@@ -20,8 +21,8 @@ IN_A_WORKER: frozenset[Phase] = frozenset(
         "serving",
     }
 )
-_LEFT_OPEN = re.compile(r"--config\b|\$|\*\*|\.\.\.|…")
-"""What stands for arguments that are not shown."""
+_LEFT_OPEN = re.compile(r"--config\b|--nnodes\b|\$|\*\*|\.\.\.|…|parallel_size\s*=\s*(?!1\b)")
+"""What stands for arguments that are not shown, or for sizes that a program works out."""
 LONGEST_CALL = 40
 """Lines."""
 _OF_CORE = ("vllm.context-exceeds-cache", "vllm.available-kv", "vllm.kv-size")
@@ -41,6 +42,9 @@ def one_process(scene: Scene, phase: Phase) -> tuple[Rank, str] | None:
 def _may_be_alone(scene: Scene) -> bool:
     evidence, grid, count = scene.evidence, scene.evidence.grid, scene.evidence.deployment.gpu_count
     if evidence.engine not in ("vllm", "unknown") or scene.has("foreign-engine") or scene.has("several-cards"):
+        return False
+    visible = evidence.deployment.environment.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None and "," in str(visible.value).strip(","):
         return False
     tried = evidence.deployment.tried.keys() & {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"}
     if not grid.single or grid.ray or grid.several or grid.devices_set or tried or (count is not None and count.value > 1):
@@ -65,7 +69,14 @@ def _why(scene: Scene, phase: Phase) -> str | None:
     if start is not None:
         return f"the start in line {start.line} asks for no second card"
     card = deployment.gpu if phase != "kv_cache_sizing" else None
-    return f"one {card.value} is named, and nothing asks for a second card" if card is not None and card.origin == "log" else None
+    alone = card is not None and card.origin == "log" and len(_cards(scene)) == 1
+    return f"one {card.value} is named, and nothing asks for a second card" if card is not None and alone else None
+
+
+def _cards(scene: Scene) -> set[str]:
+    """The cards that the text names."""
+    mentions = load_gpus().mentions("\n".join(scene.evidence.lines.values()))
+    return {mention.specs[0].id for mention in mentions}
 
 
 def _whole(scene: Scene, start: Known[tuple[str, ...]]) -> bool:
