@@ -299,8 +299,9 @@ def _of_host(evidence: Evidence) -> Iterator[Fact]:
         yield from (stated("group-killed", kill, bytes=rss.value, line=kill.line) for kill in list(killed)[:1])
     if limit is None or (rss is not None and rss.value < limit.value / 2):
         return
-    said = (f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER))
-    if (kill := next(said, None)) is not None:
+    said = [f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER)]
+    said += [f for f in evidence.facts if "says-pod-oom" in f.kinds]
+    if (kill := next(iter(said), None)) is not None:
         yield stated("limit-reached", kill, bytes=limit.value, line=limit.line)
 
 

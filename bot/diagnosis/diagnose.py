@@ -8,6 +8,7 @@ from bot.diagnosis.boots import current_boot, with_rehearsals_named
 from bot.diagnosis.defaults import defaults_of, possible_defaults
 from bot.diagnosis.derived import derived_facts, of_defaults
 from bot.diagnosis.failing import also_failed, as_first_error, failing_rank, failing_speaker, first_error_fact
+from bot.diagnosis.host_pools import of_host_pools
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.notes import notes_of
 from bot.diagnosis.one_process import one_process
@@ -90,7 +91,7 @@ def scene_of(book: Rulebook, evidence: Evidence) -> Scene:
     error = None if fact is None else as_first_error(fact, evidence)
     told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
     evidence = replace(evidence, facts=tuple(told))
-    facts = [*evidence.facts, *derived_facts(book, evidence, fact)]
+    facts = [*evidence.facts, *derived_facts(book, evidence, fact), *of_host_pools(evidence)]
     defaults = defaults_of(book, evidence, facts)
     return Scene(evidence, [*facts, *of_defaults(evidence, defaults, fact)], failing_speaker(evidence, fact), error, fact, defaults)
 

@@ -41,7 +41,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
             yield "engine_config"
         yield "memory_report"
         return
-    if phase == "host_memory" and verdict != "certain" and not scene.has("host-proof") and not scene.has("says-oomkilled"):
+    known = scene.named("host-proof", "says-oomkilled", "connector-pool-full")
+    if phase == "host_memory" and verdict != "certain" and not known:
         yield "first_error"  # the kernel's log, or the container's last state, tells who killed it
     if phase == "not_oom" and scene.has("stop-asked") and scene.has("host-kill") and not scene.has("host-proof"):
         yield "first_error"  # a command that kills may have been of another process

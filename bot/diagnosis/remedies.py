@@ -22,7 +22,7 @@ POINTLESS = 16
 MUST_REACH = frozenset(
     {
         *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "more-tensor-parallel"),
-        *("fewer-capture-sizes", "fewer-items", "smaller-items", "smaller-batch"),
+        *("fewer-capture-sizes", "fewer-items", "smaller-items", "smaller-batch", "larger-connector-pool"),
     }
 )
 """Values that are None where the change cannot help; then it is not offered."""

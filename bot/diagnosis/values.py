@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 
+from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, POOLS, Pool, host_has, pools_of
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.weights import fits
@@ -65,6 +66,13 @@ def fitting_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
     """What the node has left, in whole GiB, as the variable takes it."""
     free = scene.error.figures.get("free_bytes") if scene.error is not None else None
     return (str(int(free // GIB)), None) if free and free >= GIB else (None, None)
+
+
+def less_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Half of what the CPU backend sets aside for its cache, in whole GiB; None where that is not said."""
+    known = scene.evidence.deployment.environment.get("VLLM_CPU_KVCACHE_SPACE")
+    now = str(known.value) if known is not None else ""
+    return (str(int(now) // 2), None) if now.isdecimal() and int(now) > 1 else (None, None)
 
 
 def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -388,12 +396,50 @@ def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (f"{min(0.95, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)
 
 
+_DEFAULT_POOL = {LMCACHE: 5.0, MOONCAKE: 3.125 * GIB}
+POOLS_SHARE = 0.5
+"""Of the machine's memory: the rest holds the processes themselves, and a checkpoint while it is read."""
+
+
+def fitting_host_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """The largest pool of the machine's memory cut to its share of half of that, in its own unit; to half where nobody says how much
+    memory there is.
+    """
+    pool = next(iter(pools_of(scene.evidence)), None)
+    if pool is None:
+        return None, None
+    share = _share_of_host(scene, pool)
+    figure = share if share is not None and share < pool.figure else pool.figure / 2
+    value = max(1, int(figure))
+    return str(value), max(0, round((pool.figure - value) * POOLS[pool.name][0] * pool.ranks))
+
+
+def larger_connector_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Twice what the connector's pool has, and no less than it takes by itself; no more than a rank's share of half of the machine's
+    memory, where that is known.
+    """
+    name = LMCACHE if scene.first("lmcache.pool-full") else MOONCAKE
+    default = _DEFAULT_POOL[name]
+    pool = next((pool for pool in pools_of(scene.evidence) if pool.name == name), Pool(name, default, 1, 0))
+    share = _share_of_host(scene, pool)
+    figure = max(2 * pool.figure, default)
+    if share is not None and share < figure:
+        figure = share
+    return (str(int(figure)), None) if figure > pool.figure else (None, None)
+
+
+def _share_of_host(scene: Scene, pool: Pool) -> float | None:
+    has = host_has(scene.evidence)
+    return None if has is None else has * POOLS_SHARE / pool.ranks / POOLS[pool.name][0]
+
+
 COMPUTED: Mapping[str, Compute] = {
     f.__name__.replace("_", "-"): f
     for f in (
         raised_limit,
         passing_utilization,
         fitting_cpu_space,
+        less_cpu_space,
         lower_utilization,
         raise_utilization,
         fp8_cache,
@@ -416,5 +462,7 @@ COMPUTED: Mapping[str, Compute] = {
         lower_fraction,
         shifted_partition,
         raise_fraction,
+        fitting_host_pool,
+        larger_connector_pool,
     )
 }

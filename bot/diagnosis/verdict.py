@@ -53,7 +53,9 @@ def _device_failure(scene: Scene) -> bool:
     fact = scene.error_fact
     if scene.has("shm"):
         return True  # a full /dev/shm is memory, though the system calls it a device
-    return fact is not None and bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and _broken_state(scene) is None
+    if fact is None or "connector-pool-full" in fact.kinds:  # a connector does without what it cannot keep
+        return False
+    return bool(fact.kinds & {"allocation-failed", "memory-error", "host-proof"}) and _broken_state(scene) is None
 
 
 def _broken_state(scene: Scene) -> Fact | None:

@@ -22,11 +22,12 @@ _QUERIED = re.compile(rf"[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},")
 _DIGIT = re.compile(r"\d")
 _RAM = re.compile(
     r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))"
-    r"|(?:RAM|host memory):? (?P<size2>\d{1,6} ?[GT]i?B)",
+    r"|(?:RAM|host memory|[Mm]emory size):? (?P<size2>\d{1,6} ?[GT]i?B)",
     re.MULTILINE,
 )
 _LIMIT = re.compile(
-    r"^[ \t]*(?:-[ \t]*)?(?:memory|mem_limit):[ \t]*[\"']?(?P<size>\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$",
+    r"^[ \t]*(?:-[ \t]*)?(?:memory|mem_limit):[ \t]*[\"']?"  # a bare figure is bytes
+    r"(?P<size>\d{9,15}|\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$",
     re.MULTILINE,
 )
 _DOCKER_LIMIT = re.compile(r"(?<![\w-])(?:--memory|-m)[= ](?P<size>\d+(?:\.\d+)?[kKmMgG][bB]?)(?![\w.])")
@@ -37,7 +38,7 @@ _SHM = re.compile(
     re.MULTILINE,
 )
 _HOST = (
-    ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory memory", "emory,", "emory\n")),
+    ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory size", "emory memory", "emory,", "emory\n")),
     ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")),
     ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
@@ -84,6 +85,10 @@ class _Joined:
         at = next(place for place, one in enumerate(self.lines) if one is line)
         heads = (one.text.strip().lower() for one in reversed(self.lines[max(0, at - NEAR) : at]))
         return next((head.startswith("requests") for head in heads if head.startswith(("requests:", "limits:"))), False)
+
+    def launchers(self) -> set[str]:
+        """All launchers of which a mark stands somewhere."""
+        return {_marks()[2][mark] for mark, _ in self.marks if mark in _marks()[2]}
 
     def lines_with(self, texts: Sequence[str]) -> list[LogLine]:
         """The lines that hold one of these texts, in their order."""
@@ -133,15 +138,17 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
                 host.setdefault(name, Known(int(fact.fields[field]), "log", fact.source, fact.line))
         if fact.id == "host.free":
             digits = fact.fields["memory"]
-            size = int(float(digits) * GIB) if digits.isdigit() else parse_size(digits)
-            host.setdefault("memory_bytes", Known(size, "log", fact.source, fact.line))
+            memory = int(float(digits) * GIB) if digits.isdigit() else parse_size(digits)
+            host.setdefault("memory_bytes", Known(memory, "log", fact.source, fact.line))
     for name, pattern, needles in _HOST:
         if name in host:
             continue
         for line in joined.lines_with(needles):
             match = pattern.search(line.text) if _DIGIT.search(line.text) else None
             if match is not None and not (pattern is _LIMIT and joined.is_request(line)):
-                host[name] = Known(parse_size(next(g for g in match.groups() if g)), "log", line.source, line.number)
+                size = str(next(g for g in match.groups() if g))
+                decimal = pattern is _LIMIT and size[-1] in "KMGT" and "kubernetes" in joined.launchers()  # its 120G are no 120Gi
+                host[name] = Known(parse_size(f"{size}B" if decimal else size), "log", line.source, line.number)
                 break
     return host
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from bot.diagnosis import derived, weights
+from bot.diagnosis import derived, host_pools, weights
 from bot.diagnosis.derived import sampler_rows
 from bot.domain.evidence import Evidence
 from bot.domain.size import GIB, MIB
@@ -48,10 +48,11 @@ def test_far_more_free_than_asked_for_is_no_shortage_when_the_allocator_was_refu
 
 
 def test_the_kinds_that_arithmetic_states_are_those_that_the_rules_list() -> None:
-    stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', inspect.getsource(derived) + inspect.getsource(weights)))
+    source = "".join(inspect.getsource(module) for module in (derived, weights, host_pools))
+    stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source))
     listed = {row.kind for row in load_rulebook().derived}
     assert listed - stated == set()
-    assert {kind for kind in stated if re.search(rf'stated\(\s*"{kind}"', inspect.getsource(derived))} - listed == set()
+    assert {kind for kind in stated if re.search(rf'stated\(\s*"{kind}"', source)} - listed == set()
 
 
 OTHERS = """(EngineCore_DP0 pid=9) ValueError: Free memory on device cuda:0 (8.1/79.11 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."""

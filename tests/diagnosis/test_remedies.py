@@ -707,3 +707,26 @@ def test_the_engine_s_own_workers_on_a_card_are_no_other_process(sizes: tuple[fl
     )
     text = f"vllm serve m --tensor-parallel-size 4\nIt goes out of memory during CUDA graph capture.\n{error}"
     assert judged(text)["recommendation"]["id"] == first
+
+
+@pytest.mark.parametrize(
+    ("set_to", "machine", "value"),
+    [
+        ("--kv-offloading-size 96", "", "48"),
+        ("--kv-offloading-size 96", "128 GB of RAM", "59"),  # half of it, for all ranks together
+        ("LMCACHE_MAX_LOCAL_CPU_SIZE=64", "256 GB of RAM", "29"),  # half of it, for each of four
+        ("LMCACHE_MAX_LOCAL_CPU_SIZE=2", "256 GB of RAM", None),  # far too small to have filled it
+    ],
+)
+def test_a_pool_of_the_machines_memory_is_cut_to_its_share_of_half_of_it(set_to: str, machine: str, value: str | None) -> None:
+    text = f"vllm serve m --tensor-parallel-size 4 {set_to}\n{machine}\n[1]+  Killed                  vllm serve m\n"
+    change = judged(text)["recommendation"]
+    assert (change["direction"], change["value"]) == (("lower", value) if value else (None, None))
+    assert change["id"] == "raise-host-memory" or value
+
+
+@pytest.mark.parametrize(("machine", "first", "value"), [("", "raise-connector-pool", "40"), ("16 GB of RAM", "upgrade-engine", None)])
+def test_a_full_pool_of_a_connector_is_enlarged_where_the_machine_has_more(machine: str, first: str, value: str | None) -> None:
+    full = "LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32, 256, 1024]), torch.bfloat16) because no memory is available"
+    change = judged(f"LMCACHE_MAX_LOCAL_CPU_SIZE=20 vllm serve m\n{machine}\n{full}\n")["recommendation"]
+    assert (change["id"], change["value"]) == (first, value)

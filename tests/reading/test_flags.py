@@ -241,3 +241,22 @@ def test_a_switch_that_an_engine_names_was_not_thrown(line: str) -> None:
 
 def test_a_person_who_says_please_still_says_what_is_set() -> None:
     assert arguments("please help: --gpu-memory-utilization 0.9 goes OOM") == {"gpu_memory_utilization": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        ("memory: 68719476736 # 64Gi in bytes", 64 * 2**30),
+        ("memory: 64Gi", 64 * 2**30),
+        ("memory: 65536Mi", 64 * 2**30),
+        ("memory: 64G", 64 * 10**9),
+        ("memory: 32", None),
+    ],
+)
+def test_a_containers_limit_is_read_as_kubernetes_writes_it(said: str, size: int | None) -> None:
+    limit = evidence(f"apiVersion: v1\nkind: Pod\n    resources:\n      limits:\n        {said}\n").deployment.host.get("limit_bytes")
+    assert (None if limit is None else limit.value) == size
+
+
+def test_compose_counts_a_limit_in_powers_of_two() -> None:
+    assert evidence("services:\n  vllm:\n    mem_limit: 64g\n").deployment.host["limit_bytes"].value == 64 * 2**30

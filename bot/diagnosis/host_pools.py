@@ -1,0 +1,78 @@
+"""Pools that an engine and its connectors take of the machine's own memory, held against what the machine or its container has."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from bot.diagnosis.derived import stated
+from bot.domain.evidence import Evidence, Fact
+from bot.domain.size import GB, GIB, gib
+
+LMCACHE, MOONCAKE = "LMCACHE_MAX_LOCAL_CPU_SIZE", "MOONCAKE_GLOBAL_SEGMENT_SIZE"
+POOLS: Mapping[str, tuple[int, bool]] = {
+    LMCACHE: (GIB, True),
+    MOONCAKE: (1, True),
+    "hicache_size": (GB, True),
+    "swap_space": (GIB, True),
+    "cpu_offload_gb": (GIB, True),
+    "kv_offloading_size": (GIB, False),
+}
+"""By argument or variable: bytes of its unit, and whether every rank takes as much."""
+LARGE = 0.25
+"""The share of the machine's memory from which a pool may be what filled it."""
+LARGE_ALONE = 16 * GIB
+"""The same where no line says how much memory there is."""
+
+
+class Pool(NamedTuple):
+    """`name` of the setting, its figure in its own unit, the bytes that all ranks take together, and the line that says so."""
+
+    name: str
+    figure: float
+    ranks: int
+    bytes: int
+    source: int = 0
+    line: int = 0
+
+
+def pools_of(evidence: Evidence) -> list[Pool]:
+    """The pools that are set, the largest first; of one tried at several sizes the largest."""
+    found = []
+    for name, (unit, each_rank) in POOLS.items():
+        known = evidence.deployment.environment.get(name) or evidence.deployment.arguments.get(name)
+        values = evidence.deployment.tried.get(name, ()) if known is None else (known.value,)
+        figure = max((float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)), default=0.0)
+        ranks = _ranks(evidence) if each_rank else 1
+        if figure > 0:
+            source, line = (0, 0) if known is None else (known.source or 0, known.line or 0)
+            found.append(Pool(name, figure, ranks, round(figure * unit * ranks), source, line))
+    return sorted(found, key=lambda pool: -pool.bytes)
+
+
+def _ranks(evidence: Evidence) -> int:
+    deployment, grid = evidence.deployment, evidence.grid
+    tp = deployment.number("tensor_parallel_size") or grid.tp or 1
+    return int(tp * (deployment.number("pipeline_parallel_size") or grid.pp or 1))
+
+
+def host_has(evidence: Evidence) -> int | None:
+    """The machine's memory or its container's limit, whichever is less, in bytes."""
+    host = evidence.deployment.host
+    return min((host[name].value for name in ("memory_bytes", "limit_bytes") if name in host), default=None)
+
+
+def of_host_pools(evidence: Evidence) -> Iterator[Fact]:
+    """The largest pool where it may be what filled the machine, and whether all pools together are more than there is."""
+    pools, has = pools_of(evidence), host_has(evidence)
+    if not pools:
+        return
+    largest, together = pools[0], sum(pool.bytes for pool in pools)
+    if largest.bytes >= (LARGE_ALONE if has is None else LARGE * has):
+        each = gib(largest.bytes // largest.ranks) + (f" for each of {largest.ranks} ranks" if largest.ranks > 1 else "")
+        yield _at(largest, stated("host-pool-large", None, name=largest.name, each=each))
+    if has is not None and together > has:
+        yield _at(largest, stated("host-pools-exceed", None, bytes=together, of=gib(has)))
+
+
+def _at(pool: Pool, fact: Fact) -> Fact:
+    return replace(fact, source=pool.source, line=pool.line)
