@@ -116,6 +116,9 @@ def narrowed(
         state.keep(marked[0], marked[1])
     for specifier, reason in sorted(_by_wording(book, facts, lines)):
         state.keep(_within(releases, specifier), reason)
+    said = {fact.fields["series"]: fact.line for fact in facts if "series" in fact.fields}
+    for series, line in said.items() if len(said) == 1 else ():  # of several, which failed nobody knows
+        state.keep(_within(releases, f"=={series}.*"), f"line {line}: vLLM {series} is named")
     for specifier, reason in _by_default(book, facts, arguments or {}):
         state.keep(_within(releases, specifier), reason)
     return state

@@ -111,3 +111,21 @@ def test_the_folder_that_a_traceback_runs_in_tells_the_version(folder: str, vers
 def test_what_the_engine_printed_goes_before_a_folders_name() -> None:
     text = 'INFO 03-10 10:00:00 llm_engine.py:70] vLLM API server version 0.4.2\n  File "/opt/vllm-0.2.7/vllm/worker/model_runner.py", line 9, in load_model'
     assert read(BOOK, [Contribution("paste", text)]).engine_version == "0.4.2"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("vLLM 0.18 works, vLLM 0.19 does not", None),
+        ("it came in vLLM 0.19", None),
+        ("vLLM 0.19 or later", None),
+        ("RTX 4090, vLLM 0.19, 16K", ">=0.19.0,<0.20.0"),
+        ("on vLLM 0.7.x", ">=0.7.0,<0.8.0"),
+        (  # what the engine says goes before what a person does
+            "vLLM 0.19\n(EngineCore_DP0 pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.60 GiB",
+            ">=0.10.2,<0.14.0",
+        ),
+    ],
+)
+def test_a_series_that_a_person_names_narrows_the_version(text: str, expected: str | None) -> None:
+    assert range_of(f"{text}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.") == expected
