@@ -10,6 +10,7 @@ from packaging.version import InvalidVersion, Version
 from bot.diagnosis.command import argument_of, command
 from bot.diagnosis.defaults import meet
 from bot.diagnosis.scene import Scene, holds
+from bot.diagnosis.tried import helpless_last
 from bot.diagnosis.values import COMPUTED, missing
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
 from bot.domain.size import gib
@@ -40,7 +41,7 @@ def remedies(
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy, frozenset(rule.same_step)
     steps = [remedy for remedy, beside in found.values() if not beside & {other.id for other, _ in found.values()}]
-    offered = _pointless_last(steps[: MOST_ALTERNATIVES + 1], scene)
+    offered = _pointless_last(helpless_last(book, scene, steps)[: MOST_ALTERNATIVES + 1], scene)
     return [_enough_or_said(remedy, offered, scene) for remedy in offered]
 
 

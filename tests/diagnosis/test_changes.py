@@ -14,6 +14,7 @@ from bot.domain.diagnosis import Phase, Remedy
 from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.load import load_rulebook
+from bot.usecases.judge import judge
 
 BOOK = load_rulebook()
 PHASES: tuple[Phase, ...] = (
@@ -124,3 +125,31 @@ def test_no_change_is_one_that_the_same_phase_warns_of(engine: str, start: str, 
 def test_what_is_set_is_where_a_change_begins(engine: str, given: str, phase: Phase, flag: str, values: set[str]) -> None:
     offered = next(found for _, at, found in changes(engine, STARTS[engine][0], given) if at == phase)
     assert {change.value for change in offered if change.flag == flag} == values
+
+
+SERVES = "vllm serve org/m --gpu-memory-utilization 0.9\nWhile it serves requests it runs out of GPU memory.\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ("", "--gpu-memory-utilization"),
+        ("Lowering gpu_memory_utilization to 0.85 and 0.8 did not help.", "--max-num-batched-tokens"),
+        ("I reduced the util to 0.8, still OOM.", "--max-num-batched-tokens"),
+        ("Reducing util to 0.8: same error.", "--max-num-batched-tokens"),
+        ("Raising gpu_memory_utilization did not help.", "--gpu-memory-utilization"),  # the other way was not tried
+        ("I tried gpu_memory_utilization, it didn't help.", "--gpu-memory-utilization"),  # nor is said which way
+        ("Lowering gpu_memory_utilization helped.", "--gpu-memory-utilization"),
+    ],
+)
+def test_a_change_that_was_tried_in_vain_is_not_offered_first(said: str, first: str) -> None:
+    document = judge(BOOK, [Contribution("paste", SERVES + said)])
+    assert document["recommendation"]["flag"] == first
+
+
+def test_what_is_switched_on_in_vain_is_not_offered_first() -> None:
+    text = "vllm serve org/m\nIt goes OOM while CUDA graphs are captured.\n"
+    tried = "Lowering gpu_memory_utilization to 0.8: same error. Reducing max_num_seqs had no effect.\n"
+    document = judge(BOOK, [Contribution("paste", text + tried + "With --enforce-eager the same OOM.\n")])
+    order = [document["recommendation"]["flag"], *(change["flag"] for change in document["alternatives"])]
+    assert order[0] == "--cudagraph-capture-sizes"
