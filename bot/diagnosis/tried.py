@@ -13,7 +13,7 @@ _SHORT = {"util": "gpu_memory_utilization", "expandable_segments": "PYTORCH_CUDA
 
 
 def helpless_last(book: Rulebook, scene: Scene, changes: Sequence[Remedy]) -> list[Remedy]:
-    """The changes with those last that were tried in vain, in the same direction; where nothing says which way, only what is switched on."""
+    """The changes with those last that were tried in vain, in the same direction; where no direction is said, only what is switched on."""
     vain = _in_vain(scene)
     return sorted(changes, key=lambda change: (argument_of(book, change.flag or ""), change.direction) in vain) if vain else list(changes)
 
