@@ -225,9 +225,22 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     named = {f.fields["rank"] for f in evidence.facts if "rank-failed" in f.kinds} if gpu is None else set()
     if len(named) == 1 and (grid.world is None or max(named) < grid.world) and not grid.several:
         return Rank(number=max(named), label=f"rank {max(named)}", basis="message")
+    if (fact is None or "no_cache_blocks" in fact.kinds) and (short := _without_pool(evidence)) is not None:
+        return short
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
         return _alone(speaker, None) if _only_worker(evidence, speaker, fact) and grid.world == 1 else None
     return _by_device(evidence, speaker, fact, grid, gpu)
+
+
+def _without_pool(evidence: Evidence) -> Rank | None:
+    """The one rank that reports no memory for a pool, where others report some: for it the engine stops."""
+    pools = {
+        rank: fact.fields["kv_cache_bytes"]
+        for fact in evidence.facts
+        if fact.id == "vllm.available-kv" and (rank := evidence.ranks.get(fact.speaker.key)) is not None and rank.number is not None
+    }
+    short = [rank for rank, size in pools.items() if size <= 0]
+    return short[0] if len(short) == 1 < len(pools) else None
 
 
 def said_of_rank(evidence: Evidence) -> str | None:

@@ -36,6 +36,16 @@ def test_under_ray_a_device_index_gives_no_rank() -> None:
     assert (document["rank"]["number"], document["rank"]["gpu_index"]) == (None, 3)
 
 
+@pytest.mark.parametrize(("pools", "rank"), [((9.9, 9.8), None), ((-3.86, -3.9), None), ((9.9, -3.86), 1)])
+def test_the_one_rank_without_a_pool_is_the_one_for_which_the_engine_stops(pools: tuple[float, ...], rank: int | None) -> None:
+    lines = [
+        f"(Worker_TP{n} pid={40 + n}) INFO 12-10 03:24:48 [gpu_worker.py:298] Available KV cache memory: {pool} GiB"
+        for n, pool in enumerate(pools)
+    ]
+    core = "(EngineCore_DP0 pid=9) ERROR 12-10 03:24:48 [core.py:708] ValueError: No available memory for the cache blocks."
+    assert (judged("\n".join([*lines, core]))["rank"] or {"number": None})["number"] == rank
+
+
 def test_pipeline_and_tensor_parts_make_the_global_rank() -> None:
     text = "vllm serve m --tensor-parallel-size 4 --pipeline-parallel-size 2\n" + worker(
         "Worker_PP1_TP3", *FAILED, oom("1.00 GiB", "0.50 GiB", gpu=7)
