@@ -151,3 +151,33 @@ async def test_the_preview_of_a_page_is_no_evidence(http_world: World) -> None:
         await world.until(lambda: world.answers(world.channel, ts))
         await world.quiet()
         assert await world.store.load(world.team.id, "D-0001") is None
+
+
+async def test_evidence_that_somebody_deleted_is_shown_again(world: World) -> None:
+    world.expected_refusals = {"file_deleted"}
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        uploads = lambda: [f for f in world.slack.files.values() if f.name.endswith("evidence.txt")]  # noqa: E731
+        await world.ann.click(world.channel, answer, "evidence")
+        await world.until(uploads)
+        await world.quiet()
+        await world.bob.delete_file(uploads()[0])
+        await world.quiet()
+        await world.ann.click(world.channel, answer, "evidence")
+        await world.until(lambda: len(uploads()) == 2)
+        await world.quiet()
+        await world.ann.click(world.channel, answer, "evidence")
+        await world.until(lambda: any("already in the thread" in words(one) for one in world.ann.sees(world.channel)))
+        assert len(uploads()) == 2
+
+
+async def test_evidence_that_may_not_be_uploaded_is_begun_for_the_asker_alone(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        world.slack.fault("files.completeUploadExternal", "error", value="is_archived")
+        await world.ann.click(world.channel, answer, "evidence")
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert "that channel is archived" in shown[-1]["text"]
+        assert "D-0001: Rank 3 of 4" in shown[-1]["text"]

@@ -9,15 +9,18 @@ from slack_sdk.errors import SlackApiError
 
 from bot.pictures import alt_text, bars_of, budget_png
 from bot.slack.allowance import used_up
-from bot.slack.calls import UnsureError
+from bot.slack.calls import UnsureError, is_final
 from bot.slack.conversation import diagnose, message_of
+from bot.slack.files import GONE
 from bot.slack.inbox import Arrival
+from bot.slack.installs import refusal
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place, Upload
 from bot.slack.render.diagnosis import DONT_KNOW
 from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
+from bot.slack.render.notices import for_you_alone
 from bot.slack.render.sizing import sizing_message
 from bot.slack.render.wording import OUTCOMES as SAID
 from bot.slack.repeats import ANEW, again
@@ -164,18 +167,29 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         await _tell(room, job, str(unusable))
         return
     text = evidence_text(document)
-    if kept is not None and kept.digest == str(len(text)):
+    if kept is not None and kept.digest == str(len(text)) and await _is_there(room, job, kept.ts):
         await _tell(room, job, f"The evidence of {incident} is already in the thread.")
         return
     try:
         files = [Upload(f"{incident}-evidence.txt", text.encode()), *await asyncio.to_thread(_picture, document)]
         shared = await room.outbox.upload(job.who, place, EVIDENCE, files, f"Evidence of {incident}", job.body.get("at"))
     except SlackApiError as refused:
-        if refused.response.get("error") not in ("missing_scope", "not_allowed_token_type", "unknown_method"):
+        said = refusal(refused)
+        if not is_final(refused) and said != "unknown_method":
             raise
-        await _tell(room, job, f"The app lacks files:write, so here is the start of it:\n{text[:600]}")
+        scope = said in ("missing_scope", "not_allowed_token_type", "unknown_method")
+        why = "The app lacks files:write, so here is the start of it:" if scope else for_you_alone(said)
+        await _tell(room, job, f"{why}\n{text[:600]}")
         return
     await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", " ".join(shared), EVIDENCE, str(len(text)))
+
+
+async def _is_there(room: Room, job: Job, files: str) -> bool:
+    """Anybody in the channel may have deleted what was uploaded."""
+    try:
+        return (await room.outbox.call(job.who, "files.info", file=files.split()[0]))["file"].get("mode") not in GONE
+    except SlackApiError as refused:
+        return refusal(refused) not in ("file_deleted", "file_not_found")
 
 
 def _picture(document: Mapping[str, Any]) -> list[Upload]:
