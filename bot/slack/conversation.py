@@ -15,6 +15,7 @@ from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, line, rich, small
 from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.limits import fit_message
 from bot.slack.render.notices import for_you_alone
 from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
@@ -139,7 +140,7 @@ async def give_alone(room: Room, job: Job, place: Place, refused: SlackApiError,
     if not is_final(refused) or not user or job.body.get("bot"):
         return False
     why = for_you_alone(refusal(refused))
-    shown = [small(why), *(blocks or [rich(line(text))])]
+    shown = fit_message([small(why), *(blocks or [rich(line(text))])])
     url, ephemeral = job.body.get("response_url"), bool(job.body.get("ephemeral"))
     return await room.outbox.alone(
         job.who, place, user, f"{text} {why}", shown, about=job.arrival.key, url=url, replace=ephemeral, name="answer"
