@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.domain.incident import Contribution
+from bot.slack.outbox import Outbox
 from bot.store.deliveries import HELD
 from bot.store.store import Store
 from bot.usecases.desk import Desk
@@ -140,6 +141,28 @@ async def test_a_deletion_that_ended_half_way_is_still_shown(world: World, monke
         await world.until(lambda: QUOTED not in words(answer))
         await world.quiet()
         assert tries == [["D-0001"], []]
+
+
+async def test_evidence_that_is_forgotten_while_it_is_put_into_the_thread_does_not_stay_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = Outbox.upload
+
+    async def slowly(outbox: Outbox, *given: Any) -> Sequence[str]:
+        files = await upload(outbox, *given)
+        await world.ann.slash(world.channel, "forget D-0001")
+        await world.until(lambda: any("is erased" in words(one) for one in world.ann.sees(world.channel)))
+        await asyncio.sleep(1.0)
+        return files
+
+    monkeypatch.setattr(Outbox, "upload", slowly)
+    async with world.bot():
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+        await world.quiet()
+        await world.ann.slash(world.channel, "show D-0001")
+        shown = await world.until(lambda: [one for one in world.ann.sees(world.channel) if "D-0001" in words(one)])
+        await world.ann.click(world.channel, shown[-1], "evidence")
+        await world.until(lambda: [file for file in world.slack.files.values() if file.name.endswith("evidence.txt") and file.deleted])
 
 
 async def test_evidence_that_grew_old_is_gone_from_slack_too_without_a_new_message(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

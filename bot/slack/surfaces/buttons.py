@@ -28,7 +28,7 @@ from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import refresh
-from bot.slack.withdrawn import EVIDENCE
+from bot.slack.withdrawn import EVIDENCE, withdraw
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
 
@@ -182,6 +182,9 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         await _tell(room, job, f"{why}\n{text[:600]}")
         return
     await room.store.remember_reply(incident, job.who.team, place.channel, place.thread or "", " ".join(shared), EVIDENCE, str(len(text)))
+    left = (await room.asks.show(room.desk, viewer, incident)).document["contributions"]
+    if any(one["text"] and not now["text"] for one, now in zip(document["contributions"], left, strict=False)):
+        await withdraw(room, job, place)  # whoever erased it in the meantime found no file yet
 
 
 async def _is_there(room: Room, job: Job, files: str) -> bool:
