@@ -9,17 +9,19 @@ from typing import Any
 
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
+from bot.reading.heard import heard_of
 from bot.reading.prose import Talking, is_unsigned
 from bot.reading.said import speech_of
 from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
-from bot.rulebook.files import FactRule
+from bot.rulebook.files import FactRule, Moment
 from bot.rulebook.patterns import compiled, groups, quick
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
 """Facts among which the same message may stand already."""
+_SAYS_NOT_WHEN = frozenset({"prose.oom", "prose.failure", "prose.it-failed", "prose.launch", "prose.inference"})
 _NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
 _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
 """What lines say that differ in nothing but figures: throughput, access, a progress bar with its blocks."""
@@ -47,6 +49,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
             recurring.learn(line, found)
     facts += recurring.last(reader)
     said = list(_said(book, lines, spoken))
+    said += _heard(book, lines, spoken, said)
     return (sorted([*facts, *said], key=lambda fact: fact.order) if said else facts), tracebacks.frames
 
 
@@ -63,11 +66,24 @@ def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> It
         begins = list(accumulate((len(lines[order].text) + 1 for order in paragraph), initial=0)) if every else ()
         for said in every:
             order = paragraph[bisect_right(begins, said.at) - 1]
-            line = lines[order]
-            yield Fact(
-                id=said.moment.id, kinds=frozenset(said.moment.kinds), fields={}, speaker=line.speaker, source=line.source,
-                line=line.number, text=line.text, order=order,
-            )  # fmt: skip
+            yield _of_moment(said.moment, lines[order], order)
+
+
+def _heard(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int], said: Sequence[Fact]) -> Iterator[Fact]:
+    """What the words speak of, all of them, where no sentence says it and nobody but a person speaks."""
+    if not spoken or any(fact.id not in _SAYS_NOT_WHEN for fact in said) or len(spoken) < sum(bool(line.text.strip()) for line in lines):
+        return
+    likeliest = heard_of(book).likeliest("\n".join(lines[order].text for order in spoken))
+    moments = {moment.id: moment for moment in book.moments}
+    if likeliest is not None and likeliest not in _SAYS_NOT_WHEN and not moments[likeliest].aside:
+        yield from (_of_moment(moments[name], lines[spoken[0]], spoken[0]) for name in (likeliest, "prose.it-failed"))
+
+
+def _of_moment(moment: Moment, line: LogLine, order: int) -> Fact:
+    return Fact(
+        id=moment.id, kinds=frozenset(moment.kinds), fields={}, speaker=line.speaker, source=line.source, line=line.number, text=line.text,
+        order=order,
+    )  # fmt: skip
 
 
 def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[list[int]]:

@@ -51,5 +51,6 @@ class Rulebook:
         self.words: Sequence[files.Word] = tables["word"]
         self.moments: Sequence[files.Moment] = tables["moment"]
         self.unspoken: Sequence[files.Unspoken] = tables["unspoken"]
+        self.heard: Sequence[files.Heard] = tables["heard"]
         self.homes = homes
         self.digest = digest

@@ -385,6 +385,14 @@ class Moment(Shape, frozen=True):
     counterexample: list[Counterexample] = []
 
 
+class Heard(Shape, frozen=True):
+    """How many of so many sentences about a moment hold each word's beginning: `stems` is `stem count stem count …`."""
+
+    moment: str
+    sentences: int
+    stems: str
+
+
 class Unspoken(Shape, frozen=True):
     """A line that is no person's words though nothing signs it; `pattern` is matched where the line begins, if an anchor stands in it."""
 
@@ -426,3 +434,4 @@ class Book(Shape, frozen=True):
     word: list[Word] = []
     moment: list[Moment] = []
     unspoken: list[Unspoken] = []
+    heard: list[Heard] = []
