@@ -64,6 +64,8 @@ def _why(scene: Scene, phase: Phase) -> str | None:
         return f"V0 printed line {terms.line} without a worker's signature"
     if scene.error_fact is None or not raised_here(scene.error_fact):
         return None
+    if (starts := scene.first("one-process")) is not None:
+        return f"what starts it in line {starts.line} runs one for each model"
     deployment = scene.evidence.deployment
     start = next((one for one in deployment.commands if _whole(scene, one)), None)
     if start is not None:

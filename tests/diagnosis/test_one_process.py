@@ -19,6 +19,7 @@ LOADING = frame("model_executor/model_loader/loader.py", "load_model") + "\n" + 
     [
         f"vllm serve a/b --tensor-parallel-size 2\n{LOADING}",
         f"vllm serve a/b $MORE\n{LOADING}",
+        f"docker model run a/b --tensor-parallel-size 2\nvllm: 0.19.0\n{LOADING}",
         f"vllm serve a/b --nnodes 2\n{LOADING}",
         f"vllm serve a/b\nresources:\n  limits:\n    nvidia.com/gpu: 4\n{LOADING}",
         f"docker run --gpus '\"device=0,1\"' vllm/vllm-openai:latest --model a/b\n{LOADING}",
@@ -57,6 +58,7 @@ def test_where_more_workers_may_be_meant_or_nothing_says_that_there_is_one_no_ra
         (f"vLLM 0.19 on WSL2\n{LOADING}", "line 1 speaks of one card"),
         (f"a single A100, vLLM 0.19\n{LOADING}", "line 1 speaks of one card"),
         (f"1x RTX 3090, vLLM 0.19\n{LOADING}", "line 1 speaks of one card"),
+        (f"docker model run a/b hello\nvllm: 0.19.0\n{LOADING}", "what starts it in line 1 runs one for each model"),
     ],
 )
 def test_one_process_is_rank_0_and_why_is_said(text: str, why: str) -> None:
