@@ -116,6 +116,8 @@ def _of_host(one: Sentence) -> Named | None:
         return None
     for complaint in complaints:
         host = min(hosts, key=lambda host: apart(host, complaint))
+        if any(word.means == "but" for word in one.between(host, complaint)):
+            continue  # what was tried of it did not help: it is not what ran out
         cards = (apart(card, complaint) for card in devices if one.joined(card, complaint))
         if apart(host, complaint) <= min(cards, default=CLAUSE) and apart(host, complaint) <= CLAUSE:
             return "prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start, SURE
