@@ -182,7 +182,7 @@ class SlackDoor:
     async def _connect(self, app_token: str) -> None:
         wait = 1.0
         while True:
-            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=logging.getLogger("bot.slack.socket"))
+            self._socket = AsyncSocketModeHandler(self._bolt, app_token, logger=_briefly("bot.slack.socket"))
             try:
                 await self._socket.connect_async()  # type: ignore[no-untyped-call]
                 break
@@ -222,6 +222,19 @@ class SlackDoor:
         except (ValueError, AttributeError):  # Bolt takes any body for a JSON object, before it looks at the signature
             return web.Response(status=400, text="not a request of Slack's")
         return await to_aiohttp_response(await self._bolt.async_dispatch(read))
+
+
+def _briefly(name: str) -> logging.Logger:
+    """A logger of the SDK's, without its trace where it is Slack or the way there that failed: the sentence says all of that."""
+    logger = logging.getLogger(name)
+    logger.addFilter(_untraced)
+    return logger
+
+
+def _untraced(record: logging.LogRecord) -> bool:
+    if record.exc_info and isinstance(record.exc_info[1], (SlackApiError, aiohttp.ClientError, TimeoutError)):
+        record.exc_info = None
+    return True
 
 
 def _bolt(settings: Settings, installs: Installs, gate: Gate) -> AsyncApp:

@@ -135,7 +135,9 @@ async def test_a_connection_that_breaks_without_a_word_is_made_again(socket_worl
         await world.answer(world.channel, ts)
 
 
-async def test_socket_mode_switched_off_and_on_again_needs_no_restart(socket_world: World) -> None:
+async def test_socket_mode_switched_off_and_on_again_needs_no_restart_and_leaves_no_trace(
+    socket_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     world = socket_world
     async with world.bot():
         world.slack.linked = False
@@ -146,6 +148,8 @@ async def test_socket_mode_switched_off_and_on_again_needs_no_restart(socket_wor
         await world.slack.connected()
         ts = await world.ann.mention(world.channel, CRASH)
         await world.answer(world.channel, ts)
+    assert "link_disabled" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_message_of_another_workspaces_member_in_a_shared_channel_comes_through_ours(world: World) -> None:
