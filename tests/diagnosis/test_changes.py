@@ -153,3 +153,44 @@ def test_what_is_switched_on_in_vain_is_not_offered_first() -> None:
     document = judge(BOOK, [Contribution("paste", text + tried + "With --enforce-eager the same OOM.\n")])
     order = [document["recommendation"]["flag"], *(change["flag"] for change in document["alternatives"])]
     assert order[0] == "--cudagraph-capture-sizes"
+
+
+@pytest.mark.parametrize(
+    ("engine", "phase", "first"),
+    [
+        ("vllm", "kv_cache_sizing", "--gpu-memory-utilization raise"),
+        ("vllm", "serving", "--gpu-memory-utilization lower"),
+        ("sglang", "kv_cache_sizing", "--mem-fraction-static raise"),
+        ("sglang", "graph_capture", "--mem-fraction-static lower"),
+        ("tensorrt-llm", "kv_cache_sizing", "free_gpu_memory_fraction raise"),
+        ("tensorrt-llm", "graph_capture", "free_gpu_memory_fraction lower"),
+        ("tgi", "kv_cache_sizing", "--max-total-tokens lower"),
+        ("tgi", "kv_cache_allocation", "--max-batch-total-tokens lower"),
+        ("lmdeploy", "kv_cache_allocation", "--cache-max-entry-count lower"),
+        ("llama.cpp", "kv_cache_sizing", "-c lower"),
+        ("llama.cpp", "weight_loading", "-ngl lower"),
+    ],
+)
+def test_where_nothing_is_known_but_engine_and_phase_its_own_setting_comes_before_more_cards(engine: str, phase: Phase, first: str) -> None:
+    offered = next(found for _, at, found in changes(engine, STARTS[engine][0], "") if at == phase)
+    assert f"{offered[0].flag} {offered[0].direction}" == first
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("vLLM 0.22: CUDA-graph capture of 51 batch sizes goes OOM during profiling.", "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
+        ("vllm serve org/m\nGraph capture is OOM. By default it captures to 2048 tokens.", "--cudagraph-capture-sizes"),
+        ("vllm serve org/m\nGraph capture is OOM. By default it captures a few.", "--gpu-memory-utilization"),
+        ("vLLM: the kernel repacks the experts when they are first run, and profile_run goes OOM.", None),
+        (
+            "vLLM on a DGX Spark: ValueError: No available memory for the cache blocks. The page cache of a cold load is counted as the model's.",
+            "--kv-cache-memory-bytes",
+        ),
+        ("vLLM on a DGX Spark: ValueError: No available memory for the cache blocks.", "--gpu-memory-utilization"),
+    ],
+)
+def test_what_somebody_says_takes_the_memory_is_what_is_changed(text: str, first: str | None) -> None:
+    change = judge(BOOK, [Contribution("paste", text)])["recommendation"]
+    assert change["flag"] == first
+    assert first is not None or change["id"] == "use-other-kernel"
