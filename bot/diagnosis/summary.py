@@ -2,42 +2,17 @@
 
 import re
 import shlex
-from collections.abc import Mapping
 from typing import Any
 
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Phase
 from bot.domain.evidence import Evidence
+from bot.domain.phases import phase_words
 from bot.domain.rank import Rank, named
 from bot.domain.size import gib
 from bot.rulebook.model_names import load_model_names
 
-PHASE_WORDS: Mapping[str, str] = {
-    "startup_check": "the start-up check, before anything was loaded",
-    "weight_loading": "weight loading",
-    "profiling": "the profiling run, before the cache was sized",
-    "kv_cache_sizing": "cache sizing: a check, not a failed allocation",
-    "kv_cache_allocation": "allocating the KV cache pool",
-    "graph_capture": "CUDA graph capture",
-    "warmup": "warm-up",
-    "serving": "serving",
-    "wake_up": "sleep or wake-up",
-    "host_memory": "the machine's own memory, not the card's",
-}
-
-_ELSEWHERE_WORDS: Mapping[str, Mapping[str, str]] = {
-    "llama.cpp": {"profiling": "allocating the compute buffers, after the cache", "warmup": "the warm-up run"},
-    "sglang": {"profiling": "measuring memory at the start", "kv_cache_sizing": "sizing the token pool: a check, not a failed allocation"},
-    "tgi": {"profiling": "the warm-up batch, before the cache was sized"},
-}
-"""What another engine does in a phase that bears vLLM's name."""
-
 _CONFIG = re.compile(r'"architectures"\s*:\s*\[')
-
-
-def phase_words(engine: str, phase: str) -> str:
-    """The phase inside a sentence, as that engine goes through it."""
-    return _ELSEWHERE_WORDS.get(engine, {}).get(phase) or PHASE_WORDS[phase]
 
 
 def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule: str | None = None, says: str = "") -> str:
@@ -59,7 +34,7 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
         return "Stopped in the profiling run by an assertion: free memory changed while it was measured. That is no shortage."
     who = named(rank.number, rank.label) if rank is not None else ""
     where = "".join((f" on {who}" if who else "", (f" of {box}" if who else f" in {box},") if (box := container_of(scene)) else ""))
-    during = phase_words(scene.evidence.engine, phase)
+    during = phase_words(phase, scene.evidence.engine).inside
     sure = "" if verdict == "certain" else "Probably: "
     if unexplained(scene, phase):
         why = "the line that says why is cut off" if scene.has("error-cut-off") else "no line here says that memory ran out"

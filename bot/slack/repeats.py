@@ -87,7 +87,7 @@ def _message(earlier: Incident, address: str | None, ago: str, value: str) -> tu
 
 def _what(document: Mapping[str, Any]) -> str:
     rank = (document.get("rank") or {}).get("number")
-    phase = PHASES.get(str(document.get("phase")), "not decided")
+    phase = PHASES.get(str(document.get("phase")), PHASES["unknown"])
     return phase if rank is None else f"rank {rank}, {phase}"
 
 

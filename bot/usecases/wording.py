@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.phases import phase_words
 from bot.domain.rank import named
 
 SAID = {
@@ -119,18 +120,9 @@ def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
     return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."
 
 
-CALLED_ELSEWHERE = {
-    ("llama.cpp", "profiling"): "compute buffers",
-    ("sglang", "kv_cache_sizing"): "token pool sizing",
-    ("tgi", "profiling"): "warm-up batch",
-}
-"""What another engine does in a phase that bears vLLM's name, in a few words; the sentence of the verdict says it at length."""
-
-
-def phase_of(document: Mapping[str, Any], names: Mapping[str, Any]) -> str:
-    """The phase of a document in a door's few words, or in those of an engine that goes another way."""
-    phase = str(document["phase"])
-    return CALLED_ELSEWHERE.get((str(document.get("engine")), phase)) or str(names.get(phase, phase))
+def phase_of(document: Mapping[str, Any]) -> str:
+    """The phase of a document in a few words, as its engine goes through it."""
+    return phase_words(str(document["phase"]), str(document.get("engine"))).few
 
 
 KNOWN_BY = {

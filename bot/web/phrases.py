@@ -1,4 +1,4 @@
-"""The contract's words as a person reads them: phases, verdicts, outcomes."""
+"""The contract's words as a person reads them: phases, verdicts, outcomes; and what in them leads to another page."""
 
 import re
 from html import unescape
@@ -6,28 +6,12 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from bot.domain.phases import phase_words
 from bot.usecases.wording import in_few_words, in_words
 
 _ID = re.compile(r"\bD-\d{4,}\b")
 _FLAG = re.compile(r"(?<![\w-])--?[a-z][\w.-]+|\b[A-Z]+_[A-Z0-9_]+\b")
 _CODE = re.compile(r"`([^`<>]{1,300})`")
-
-PHASES = {
-    "startup_check": ("start-up check", "while the device was prepared, before anything was loaded"),
-    "weight_loading": ("weight loading", "while the weights were loaded"),
-    "profiling": ("profiling", "while a dummy batch measured the activation peak"),
-    "kv_cache_sizing": ("KV cache sizing", "when the KV cache was sized: a check, not a failed allocation"),
-    "kv_cache_allocation": ("KV cache allocation", "while the KV cache pool was allocated"),
-    "graph_capture": ("graph capture", "while CUDA graphs were captured"),
-    "warmup": ("warm-up", "while kernels or the sampler were warmed up"),
-    "serving": ("serving", "while serving requests"),
-    "wake_up": ("sleep and wake-up", "while the engine went to sleep or took its memory back"),
-    "host_memory": ("host memory", "when the machine's own memory ran out"),
-    "not_oom": ("not out of memory", "for another reason than memory"),
-    "unknown": ("not known yet", "in a phase that the evidence does not decide"),
-}
-
-NAMES = {name: few for name, (few, _) in PHASES.items()}
 
 STEPS = ("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation", "graph_capture", "warmup", "serving")
 
@@ -49,13 +33,8 @@ OUTCOME_SAID = {"fixed": "worked", "moved": "error moved", "same": "same error",
 
 
 def phase(name: str) -> str:
-    """A phase in two words."""
-    return PHASES.get(name, (name, ""))[0]
-
-
-def phase_during(name: str) -> str:
-    """A phase as the end of “It failed …”."""
-    return PHASES.get(name, (name, f"in {name}"))[1]
+    """A phase in a few words."""
+    return phase_words(name).few
 
 
 def change(of: object, deployment: object = None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 from aiohttp import web
 
+from bot.domain.phases import PHASES
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import left_alone, phase_of, span, what_worked, which_rank
@@ -36,7 +37,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    for name in ("phase", "phase_during", "change", "few", "unbroken", "linked"):
+    for name in ("phase", "change", "few", "unbroken", "linked"):
         env.filters[name] = getattr(phrases, name)
     for name in ("gib", "gigabytes", "figure", "exactly", "day", "alike", "lines"):
         env.filters[name] = getattr(figures, name)
@@ -56,6 +57,7 @@ def environment() -> jinja2.Environment:
         env.filters[told.__name__] = told
     env.globals["phrases"] = phrases
     env.globals["figures"] = FIGURES
+    env.globals["phases"] = PHASES
     env.globals["static"] = _static
     for name in env.list_templates():
         env.get_template(name)

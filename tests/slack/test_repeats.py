@@ -29,7 +29,7 @@ async def test_the_same_log_in_another_thread_is_answered_with_a_link(world: Wor
         first, answer = await told(world, by=world.ann)
         assert SAME not in words(answer)
         _, again = await told(world)
-        assert again["text"].startswith("This is the same log as D-0001, just now: rank 3, CUDA graph capture. https://")
+        assert again["text"].startswith("This is the same log as D-0001, just now: rank 3, graph capture. https://")
         assert f"/archives/{world.channel.id}/p{answer['ts'].replace('.', '')}" in words(again)
         assert (await world.store.state())["incidents"] == 1
         assert first != again["thread_ts"]
@@ -134,7 +134,7 @@ async def test_without_permalinks_the_incident_is_named(world: World) -> None:
         await told(world, by=world.ann)
         world.slack.fault("chat.getPermalink", "error", value="unknown_method")
         _, again = await told(world)
-        assert again["text"] == "This is the same log as D-0001, just now: rank 3, CUDA graph capture."
+        assert again["text"] == "This is the same log as D-0001, just now: rank 3, graph capture."
 
 
 async def test_an_hour_later_it_is_diagnosed_again(world: World) -> None:

@@ -31,7 +31,7 @@ async def test_from_the_paste_to_the_outcome_with_everything_real(world: World) 
         async with world.bot(settings, asks=Asks(), desk=desk):
             ts = await world.ann.mention(world.channel, CAPTURE)
             answer = await world.answer(world.channel, ts)
-            assert "CUDA graph capture (certain)" in words(answer)
+            assert "graph capture (certain)" in words(answer)
             assert "rank 1 (Worker_TP1)" in words(answer)
             assert "30.11" in words(answer)
             await world.bob.click(world.channel, answer, "same")
@@ -40,7 +40,7 @@ async def test_from_the_paste_to_the_outcome_with_everything_real(world: World) 
                 ("size llama-3.3-70b on 2xH100 fp8 32k", "H100-80GB"),
                 ("explain does fp8 kv halve memory?", "KV"),
                 ("history phase:graph_capture", "1 incident"),
-                ("stats", "CUDA graph capture"),
+                ("stats", "graph capture"),
             ):
                 seen = len(world.ann.sees(world.channel))
                 await world.ann.slash(world.channel, asked)

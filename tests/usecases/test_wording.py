@@ -2,10 +2,13 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from bot.domain.diagnosis import Phase
+from bot.domain.engines import ENGINES
+from bot.domain.phases import ELSEWHERE, PHASES
 from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, left_alone, named_change, phase_of, what_worked
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +106,14 @@ def test_both_directions_of_a_flag_are_left_alone_together_only_for_one_reason()
 
 
 def test_another_engine_is_not_said_to_go_through_vllms_phases() -> None:
-    names = {"profiling": "memory profiling"}
-    assert phase_of({"engine": "vllm", "phase": "profiling"}, names) == "memory profiling"
-    assert phase_of({"engine": "llama.cpp", "phase": "profiling"}, names) == "compute buffers"
-    assert phase_of({"engine": "llama.cpp", "phase": "of tomorrow"}, names) == "of tomorrow"
+    assert phase_of({"engine": "llama.cpp", "phase": "of tomorrow"}) == "of tomorrow"
+    assert phase_of({"engine": "llama.cpp", "phase": "profiling"}) == "compute buffers"
+    assert phase_of({"engine": "vllm", "phase": "profiling"}) == "profiling"
+
+
+def test_every_phase_has_words_and_each_other_ones() -> None:
+    assert tuple(PHASES) == get_args(Phase)
+    assert len({words.few for words in PHASES.values()}) == len(PHASES)
+    assert {phase for phase, words in PHASES.items() if not words.inside} == {"not_oom", "unknown"}
+    assert {engine for engine, _ in ELSEWHERE} < set(ENGINES)
+    assert {phase for _, phase in ELSEWHERE} < set(PHASES)

@@ -86,7 +86,7 @@ def title(document: Document) -> str:
 def _verdict(document: Document) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
-    facts = [("Phase", f"{phase_of(document, PHASES)} ({document['verdict']})"), ("Rank", which_rank(document))]
+    facts = [("Phase", f"{phase_of(document)} ({document['verdict']})"), ("Rank", which_rank(document))]
     facts.append(("Engine", engine(document)))
     deployment = document.get("deployment") or {}
     if deployment.get("model"):

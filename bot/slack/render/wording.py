@@ -4,28 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-PHASES = {
-    "startup_check": "start-up check",
-    "weight_loading": "weight loading",
-    "profiling": "memory profiling",
-    "kv_cache_sizing": "KV cache sizing",
-    "kv_cache_allocation": "KV cache allocation",
-    "graph_capture": "CUDA graph capture",
-    "warmup": "warm-up",
-    "serving": "serving",
-    "wake_up": "sleep and wake-up",
-    "host_memory": "host memory",
-    "not_oom": "not out of memory",
-    "unknown": "not decided",
-}
-ENGINES = {
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "tensorrt-llm": "TensorRT-LLM",
-    "tgi": "TGI",
-    "lmdeploy": "LMDeploy",
-    "llama.cpp": "llama.cpp",
-}
+from bot.domain import phases
+from bot.domain.engines import ENGINES
+
+PHASES = {phase: words.few for phase, words in phases.PHASES.items()}
 OUTCOMES = {"fixed": "it worked", "moved": "the error moved", "same": "same error", "wrong": "wrong diagnosis", "other": "something else"}
 
 
