@@ -5,25 +5,13 @@ from typing import Any
 
 from bot.slack.render.blocks import Block, bold, line, rich, table
 from bot.slack.render.wording import gib, number
-from bot.usecases.budget_rows import at_the_error, of_what_failed
+from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 
-COMPONENTS = (
-    ("total_bytes", "Device"),
-    ("free_at_start_bytes", "Free at start"),
-    ("requested_bytes", "Budget"),
-    ("weights_bytes", "Weights"),
-    ("consumed_bytes", "Weights + non-torch"),
-    ("activation_peak_bytes", "Activations (peak)"),
-    ("non_torch_bytes", "Non-torch"),
-    ("graph_bytes", "CUDA graphs"),
-    ("graph_estimate_bytes", "CUDA graphs (estimate)"),
-    ("other_reserved_bytes", "Other reserved"),
-    ("kv_cache_bytes", "KV cache"),
-    ("needed_bytes", "One full request needs"),
-    ("outside_budget_bytes", "Outside the budget"),
-)
-# What a start-up usually reports: absent ones are named, so that a gap is seen.
-EXPECTED = ("total_bytes", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes")
+SHOWN = (
+    "total_bytes", "free_at_start_bytes", "requested_bytes", "weights_bytes", "consumed_bytes", "activation_peak_bytes", "non_torch_bytes",
+    "graph_bytes", "graph_estimate_bytes", "other_reserved_bytes", "kv_cache_bytes", "needed_bytes", "outside_budget_bytes",
+)  # fmt: skip
+"""What a table of GiB holds, in this order."""
 MANY = 8
 
 
@@ -34,20 +22,25 @@ def budget_blocks(document: Mapping[str, Any]) -> list[Block]:
         return _at_the_error(document)
     failing = _failing(document)
     if len(budgets) == 1:
-        return [_downwards(budgets[0]), *_remarks(budgets[0])]
+        return [_downwards(budgets[0]), *_remarks(document, budgets[0])]
     shown = budgets if len(budgets) <= MANY else _telling(budgets, failing)
     mine = next((b for b in budgets if b["rank"] == failing and failing is not None), budgets[0])
-    return [_across(shown, failing), *_remarks(mine, _where(mine))]
+    return [_across(shown, failing), *_remarks(document, mine, _where(mine))]
 
 
 def _at_the_error(document: Mapping[str, Any]) -> list[Block]:
     """Where the engine reported nothing: what the failed request said of its card."""
-    rows = [[label[:1].upper() + label[1:], gib(size)] for label, size in at_the_error(document)]
+    rows = [[_heading(label), gib(size)] for label, size in at_the_error(document)]
     return [table([["At the first error", "GiB"], *rows])] if rows else []
 
 
-def _reported(budget: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(key, label) for key, label in COMPONENTS if budget.get(key) is not None]
+def _reported(budget: Mapping[str, Any]) -> list[str]:
+    return [name for name in SHOWN if budget.get(name) is not None]
+
+
+def _heading(label: str) -> str:
+    """A label at the head of a row or column."""
+    return label[:1].upper() + label[1:]
 
 
 def _failing(document: Mapping[str, Any]) -> int | None:
@@ -64,19 +57,18 @@ def name_of(budget: Mapping[str, Any]) -> str:
 def _downwards(budget: Mapping[str, Any]) -> Block:
     lines = budget.get("lines") or {}
     rows = [[f"{name_of(budget)}, GiB", "Reported", "Line"]]
-    rows += [[label, gib(budget[key]), str(lines[key]) if key in lines else "–"] for key, label in _reported(budget)]
-    for key, label in (("kv_tokens", "KV cache, tokens"), ("max_concurrency", "Full-length requests")):
-        if budget.get(key) is not None:
-            rows.append([label, number(budget[key]), str(lines[key]) if key in lines else "–"])
+    figures = [(name, gib(budget[name])) for name in _reported(budget)]
+    figures += [(name, number(budget[name])) for name in ("kv_tokens", "max_concurrency") if budget.get(name) is not None]
+    rows += [[_heading(FIGURES[name].label), figure, str(lines[name]) if name in lines else "–"] for name, figure in figures]
     return table(rows)
 
 
 def _across(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> Block:
-    columns = [(key, label) for key, label in COMPONENTS if any(budget.get(key) is not None for budget in budgets)][:7]
-    rows = [["GiB", *(label for _, label in columns), "Status"]]
+    columns = [name for name in SHOWN if any(budget.get(name) is not None for budget in budgets)][:7]
+    rows = [["GiB", *(_heading(FIGURES[name].label) for name in columns), "Status"]]
     for budget in budgets:
         status = "failed" if failing is not None and budget.get("rank") == failing else "reported"
-        rows.append([name_of(budget), *(gib(budget.get(key)) for key, _ in columns), status])
+        rows.append([name_of(budget), *(gib(budget.get(name)) for name in columns), status])
     return table(rows)
 
 
@@ -93,20 +85,13 @@ def _telling(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> list[
 def _where(budget: Mapping[str, Any]) -> str:
     """Where the figures of one of several ranks stand: a table of many has no room for it."""
     lines = budget.get("lines") or {}
-    read = [f"{_inside(label)} {lines[key]}" for key, label in _reported(budget) if key in lines]
+    read = [f"{FIGURES[name].label} {lines[name]}" for name in _reported(budget) if name in lines]
     return f"{name_of(budget)} by line: {', '.join(read)}. " if read else ""
 
 
-def _inside(label: str) -> str:
-    """A label inside a sentence."""
-    return label if label.startswith(("KV", "CUDA")) else label[0].lower() + label[1:]
-
-
-def _remarks(budget: Mapping[str, Any], where: str = "") -> list[Block]:
+def _remarks(document: Mapping[str, Any], budget: Mapping[str, Any], where: str = "") -> list[Block]:
     said: list[str | Block] = [where] if where else []
-    labels = [label for key, label in COMPONENTS if key in EXPECTED and budget.get(key) is None]
-    missing = [_inside(label) for label in labels]
-    if missing:
+    if missing := not_reported(document, budget):
         said.append(f"Not in the log: {', '.join(missing)}. ")
     if budget.get("closes") is False and budget.get("residual_bytes") is not None:
         said += [bold("The figures do not add up: "), f"{gib(abs(budget['residual_bytes']))} GiB are unaccounted for. "]

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.slack.render.budget import COMPONENTS, name_of
+from bot.slack.render.budget import SHOWN, name_of
 from bot.slack.render.wording import PHASES, size
+from bot.usecases.budget_rows import FIGURES
 from bot.usecases.wording import in_words
 
 MOST_TEXT = 200_000  # characters of one contribution
@@ -30,7 +31,7 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
         for proof in diagnosis["proof"]
     ]
     for budget in diagnosis["budgets"]:
-        figures = [f"{label} {size(budget[key])}" for key, label in COMPONENTS if budget.get(key) is not None]
+        figures = [f"{FIGURES[name].label} {size(budget[name])}" for name in SHOWN if budget.get(name) is not None]
         lines.append(f"{name_of(budget)}: {', '.join(figures) or 'nothing reported'}")
     for said in incident.get("contributions") or ():
         lines += ["", f"--- {said['number']}: {said['kind']} {said.get('name') or ''}".rstrip()]
