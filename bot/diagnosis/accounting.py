@@ -5,21 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from bot.diagnosis.scene import Scene
 from bot.domain.evidence import Evidence
 from bot.domain.size import GIB
 from bot.rulebook.book import Rulebook
+from bot.rulebook.versions import RUNNERS, USUAL, UnknownVersion, holds, release
 
 TOLERANCE = round(0.03 * GIB)
 """Six figures of two decimals are off by at most so much together."""
 _V0_FACTS = ("vllm.v0-terms", "vllm.v0-instance-budget", "vllm.blocks", "vllm.length-exceeds-tokens")
 _V1_FACTS = ("vllm.graph-estimate", "vllm.graph-modes")
-_LAST_V0 = Version("0.10.2")
-_V1_DEFAULT = Version("0.8.0")
-_V2_EXISTS, _V2_DEFAULT = Version("0.12.0"), Version("0.29.0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class Accounting:
     """The rules of the releases that may be speaking, and of their runner (v0, v1, v2). Answers None where those releases differ."""
 
     book: Rulebook
-    versions: tuple[Version, ...]
+    versions: tuple[str, ...]
     runner: str
     estimate_applied: bool | None = None
 
@@ -45,20 +40,20 @@ class Accounting:
         if term == "graph_estimate" and self.estimate_applied is not None:
             return self.estimate_applied
         rows = [c for c in self.book.charges if c.term == term and c.runner in ("", self.runner)]
-        return _agreed([any(c.charged and v in SpecifierSet(c.vllm, prereleases=True) for c in rows) for v in self.versions])
+        return _agreed([any(c.charged and holds(c.vllm, v) for c in rows) for v in self.versions])
 
     def includes(self, figure: Figure, field: str) -> tuple[str, ...] | None:
         """What that printed figure holds beyond its name; None where the releases differ."""
         rows = [p for p in self.book.printed if p.fact == figure.fact and p.field == field]
         found = {
-            tuple(t for p in rows if v in SpecifierSet(p.vllm, prereleases=True) for t in p.includes) for v in self.versions
+            tuple(t for p in rows if holds(p.vllm, v) for t in p.includes) for v in self.versions
         } or ({tuple(rows[0].includes)} if len(rows) == 1 else {()} if not rows else set())  # fmt: skip
         return found.pop() if len(found) == 1 else None
 
     def only_first_speaks(self, fact: str) -> bool:
         """Is this line printed by the first worker of a node only?"""
         rows = [s for s in self.book.scopes if s.fact == fact and s.speaks.startswith("first worker") and s.runner in ("", self.runner)]
-        return _agreed([any(v in SpecifierSet(s.vllm, prereleases=True) for s in rows) for v in self.versions]) is True
+        return _agreed([any(holds(s.vllm, v) for s in rows) for v in self.versions]) is True
 
 
 def _agreed(answers: Sequence[bool]) -> bool | None:
@@ -72,18 +67,17 @@ def accounting_of(book: Rulebook, scene: Scene) -> Accounting:
     return Accounting(book, versions, runner, _estimate_applied(scene, versions, runner))
 
 
-def _versions(book: Rulebook, evidence: Evidence) -> tuple[Version, ...]:
+def _versions(book: Rulebook, evidence: Evidence) -> tuple[str, ...]:
+    """The version that is printed, or every release of the range; none where nothing says it."""
     if evidence.engine_version is not None:
         try:
-            return (Version(Version(evidence.engine_version).base_version),)
-        except InvalidVersion:
+            return (release(evidence.engine_version),)
+        except UnknownVersion:
             return ()
-    releases = (Version(r.version) for r in book.releases)
-    allowed = SpecifierSet(evidence.engine_version_range or "<0", prereleases=True)
-    return tuple(v for v in releases if v in allowed)
+    return tuple(one.version for one in book.releases if holds(evidence.engine_version_range or "<0", one.version))
 
 
-def _runner(scene: Scene, versions: Sequence[Version]) -> str:
+def _runner(scene: Scene, versions: Sequence[str]) -> str:
     """From lines that only one runner prints, else the default of every release that is left."""
     if scene.has("runner-v2"):
         return "v2"
@@ -99,13 +93,11 @@ def _runner(scene: Scene, versions: Sequence[Version]) -> str:
     if any("v1/worker/gpu/" in f.path for f in scene.evidence.frames):
         return "v2"
     if re.search(r"(?<!\w)model_runner\.py:\d", files):
-        return "v2" if versions and versions[0] >= _V2_EXISTS else "v0" if versions and versions[-1] <= _LAST_V0 else "v1"
-    if versions and versions[0] >= _V2_DEFAULT:
-        return "v2"
-    return "v0" if versions and versions[-1] < _V1_DEFAULT else "v1"
+        return next((name for name in ("v2", "v0") if versions and all(holds(RUNNERS[name], v) for v in versions)), "v1")
+    return next((name for name in ("v2", "v0") if versions and all(holds(USUAL[name], v) for v in versions)), "v1")
 
 
-def _estimate_applied(scene: Scene, versions: Sequence[Version], runner: str) -> bool | None:
+def _estimate_applied(scene: Scene, versions: Sequence[str], runner: str) -> bool | None:
     """What the engine or its environment says about the graph estimate; None where the version's own default holds."""
     if scene.has("graphs-not-charged"):
         return False
@@ -116,7 +108,7 @@ def _estimate_applied(scene: Scene, versions: Sequence[Version], runner: str) ->
         return None
     if str(estimate.value).lower() in ("0", "false"):
         return False
-    return None if runner == "v2" and (not versions or versions[0] < _V2_DEFAULT) else True
+    return None if runner == "v2" and not (versions and holds(USUAL["v2"], versions[0])) else True
 
 
 @dataclass(frozen=True, slots=True)

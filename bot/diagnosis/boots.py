@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from packaging.version import InvalidVersion, Version
-
 from bot.domain.evidence import Fact, Speaker
+from bot.rulebook.versions import USUAL, UnknownVersion, holds
 
 BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
 _COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
 _CAPTURES = ("vllm.capture-begins", "vllm.graphs-captured")
 _POOL = ("vllm.available-kv", "vllm.kv-size", "vllm.blocks", "vllm.max-concurrency", "vllm.v0-terms", "vllm.kv-pinned")
-_REHEARSES = Version("0.29")
 Engine = tuple[str, int | None]
 """(container or stage, engine index): who shares one engine core."""
 
@@ -86,8 +84,8 @@ def with_rehearsals_named(facts: Sequence[Fact], version: str | None) -> list[Fa
 
 def _before_rehearsals(version: str | None) -> bool:
     try:
-        return version is None or Version(version) < _REHEARSES
-    except InvalidVersion:
+        return version is None or not holds(USUAL["v2"], version)
+    except UnknownVersion:
         return True
 
 

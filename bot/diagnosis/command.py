@@ -5,9 +5,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.values import COMPUTED
 from bot.domain.deployment import Setting
@@ -15,6 +12,7 @@ from bot.domain.evidence import Evidence
 from bot.domain.known import Known
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule, Launch, RemedyRule
+from bot.rulebook.versions import UnknownVersion, holds
 
 MANY = "N"
 """Stands for a number of ranks that nobody told."""
@@ -41,11 +39,12 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
 
 def _has(launch: Launch, scene: Scene) -> bool:
     """Does the release that speaks have this launcher? Where none is known, it has."""
-    try:
-        version = Version(scene.evidence.engine_version or "")
-    except InvalidVersion:
+    if not launch.vllm or scene.evidence.engine not in ("vllm", "unknown"):
         return True
-    return not launch.vllm or scene.evidence.engine not in ("vllm", "unknown") or version in SpecifierSet(launch.vllm, prereleases=True)
+    try:
+        return holds(launch.vllm, scene.evidence.engine_version or "")
+    except UnknownVersion:
+        return True
 
 
 def _written(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> str:

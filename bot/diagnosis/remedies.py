@@ -4,11 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from bot.diagnosis.command import argument_of, command
-from bot.diagnosis.defaults import meet
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.tried import helpless_last
 from bot.diagnosis.values import COMPUTED, missing
@@ -16,6 +12,8 @@ from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import AvoidRule, RemedyRule
+from bot.rulebook.versions import UnknownVersion, meet
+from bot.rulebook.versions import holds as lies_in
 
 MOST_ALTERNATIVES = 3
 POINTLESS = 16
@@ -100,8 +98,8 @@ def _in_range(wanted: str, version: str | None) -> bool:
     if not wanted:
         return True
     try:
-        return version is not None and Version(Version(version).base_version) in SpecifierSet(wanted, prereleases=True)
-    except InvalidVersion:
+        return version is not None and lies_in(wanted, version)
+    except UnknownVersion:
         return False
 
 

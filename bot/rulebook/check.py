@@ -14,14 +14,13 @@ from bot.rulebook import files
 from bot.rulebook.book import Rulebook, texts, written
 from bot.rulebook.fields import KINDS, parse
 from bot.rulebook.patterns import TIMEOUT, compiled
-from bot.rulebook.versions import holds, is_range
+from bot.rulebook.versions import RUNNERS, holds, is_range
 
 TIME_LIMIT = 0.06
 """Seconds of the processor that a pattern may take over a line of 3,000 letters made to tire it, or more on a slow machine if four times
 the line takes no more than eight times as long; a hundredth of that is usual.
 """
 _FILLERS = tuple((filler * 3000)[:3000] for filler in ("a", " ", "7", "1,", "1.0 GiB ", "(", "x=1, ", "a-", "/a.b"))
-_LAST_V0, _FIRST_V1, _FIRST_V2 = Version("0.10.2"), Version("0.6.4.post1"), Version("0.12.0")
 Wanted = Callable[[str, str], bool]
 """Is this rule, of this file and with this id, to be checked?"""
 
@@ -287,9 +286,9 @@ def _secrets(book: Rulebook) -> Iterator[Problem]:
 
 def _accounting(book: Rulebook) -> Iterator[Problem]:
     """For every release and runner exactly one row of each term holds, and at most one of each printed figure."""
-    for term, runner in product(dict.fromkeys(c.term for c in book.charges), ("v0", "v1", "v2")):
+    for term, runner in product(dict.fromkeys(c.term for c in book.charges), RUNNERS):
         rows = [c for c in book.charges if c.term == term and c.runner in ("", runner)]
-        wrong = [v for v in _known(book) if _exists(runner, v) and _holding(rows, v) != 1]
+        wrong = [v for v in _known(book) if holds(RUNNERS[runner], str(v)) and _holding(rows, v) != 1]
         if wrong:
             says = f"{'no row' if _holding(rows, wrong[0]) == 0 else 'several rows'} for {runner} in {', '.join(map(str, wrong[:4]))}"
             yield _problem(book, "charge", term, says)
@@ -298,10 +297,6 @@ def _accounting(book: Rulebook) -> Iterator[Problem]:
         twice = [v for v in _known(book) if _holding(printed, v) > 1]
         if twice:
             yield _problem(book, "printed", ".".join(key), f"several rows in {', '.join(map(str, twice[:4]))}")
-
-
-def _exists(runner: str, version: Version) -> bool:
-    return version <= _LAST_V0 if runner == "v0" else version >= (_FIRST_V1 if runner == "v1" else _FIRST_V2)
 
 
 def _holding(rows: Sequence[files.TermRow] | Sequence[files.PrintedRow], version: Version) -> int:
