@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from bot.diagnosis.command import MANY
 from bot.diagnosis.failing import answered_rank, said_of_rank
-from bot.domain.diagnosis import FirstError, Remedy, ReportedBudget
+from bot.diagnosis.scene import Scene
+from bot.diagnosis.size_command import size_command
+from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
@@ -17,31 +19,55 @@ MOST_REASONS = 2
 
 
 def notes_of(
-    evidence: Evidence,
-    budgets: Sequence[ReportedBudget],
+    scene: Scene,
+    phase: Phase,
+    rule: str | None,
     rank: Rank | None,
-    derived: Sequence[Fact] = (),
-    change: Remedy | None = None,
-    fractions: Sequence[float] = (),
-    error: FirstError | None = None,
+    budgets: Sequence[ReportedBudget],
+    change: Remedy | None,
+    fractions: Sequence[float],
+    *,
+    why_rank: str = "",
 ) -> tuple[str, ...]:
-    """A sentence each, the most useful first. `derived` are the facts that follow from figures, `change` the one that is advised,
-    `fractions` the defaults of vLLM's fraction that the version leaves.
+    """A sentence each, the most useful first. `rule`: what decided the phase; `change`: the one that is advised; `fractions`: the defaults
+    of vLLM's fraction that the version leaves; `why_rank`: a sentence on how the rank is known, where no line names it.
     """
+    evidence, facts = scene.evidence, scene.facts
     return (
-        *_foreign(evidence, derived),
+        *_cut(scene, phase),
+        *((why_rank,) if why_rank else ()),
+        *_sizing(scene, phase, rule),
+        *_foreign(evidence, facts),
         *_written_for(evidence, change),
-        *_more_was_free(error),
+        *_more_was_free(scene.error),
         *_answer(evidence, rank),
         *_orphans(evidence),
-        *_tenants(evidence, derived, change),
+        *_tenants(evidence, facts, change),
         *_counted_from_default(evidence, change, fractions),
-        *_counted_from_figures(evidence, derived, change),
-        *_of_command(evidence, derived, change),
+        *_counted_from_figures(evidence, facts, change),
+        *_of_command(evidence, change),
         *_version(evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
+
+
+def _cut(scene: Scene, phase: Phase) -> Iterator[str]:
+    """What the change rests on where the error itself is not shown."""
+    if scene.unexplained(phase):
+        yield (
+            "No line here says that memory ran out. The change is the one for a shortage in this phase: "
+            "if the error says something else, leave it."
+        )
+
+
+def _sizing(scene: Scene, phase: Phase, rule: str | None) -> Iterator[str]:
+    """What `oombot size` has to do with it: it answers a question, and says whether a model and cards that are named go together."""
+    size = size_command(scene)
+    if rule == "not-oom.question":
+        yield f"This reads as a question; no failure is shown. `{size}` tells what it needs and what fits."
+    elif phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
+        yield f"`{size}` says whether this model goes onto these cards, and what is left for its cache."
 
 
 def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
@@ -56,8 +82,8 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
         yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
 
 
-def _foreign(evidence: Evidence, derived: Sequence[Fact]) -> Iterator[str]:
-    if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in (*evidence.facts, *derived)):
+def _foreign(evidence: Evidence, facts: Sequence[Fact]) -> Iterator[str]:
+    if evidence.engine == "unknown" and any("foreign-engine" in fact.kinds for fact in facts):
         yield "This engine's stages and flags are not known here: the advice holds for any engine, and its own manual names the setting."
 
 
@@ -88,9 +114,9 @@ def _orphans(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _tenants(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+def _tenants(evidence: Evidence, facts: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
     """Who else is on the card, where that matters: as nvidia-smi in the same paste says, or how to find out."""
-    held = next((f for f in derived if f.id == "derived.others-hold"), None)
+    held = next((f for f in facts if f.id == "derived.others-hold"), None)
     failed = any(f.kinds & {"allocation-failed", "memory-error", "host-kill"} for f in evidence.facts)
     if held is None and failed and (change is None or change.id != "stop-other-process"):
         return
@@ -125,11 +151,11 @@ def _counted_from_default(evidence: Evidence, change: Remedy | None, fractions: 
         yield _COUNTED.format(change.value, one or "the default, 0.90 up to vLLM 0.19 and 0.92 from 0.20")
 
 
-def _counted_from_figures(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+def _counted_from_figures(evidence: Evidence, facts: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
     """The same of SGLang's fraction, which its own figures imply."""
     if change is None or change.flag != "--mem-fraction-static" or evidence.deployment.number("mem_fraction_static") is not None:
         return
-    implied = next((f for f in derived if f.id == "derived.implied-mem-fraction"), None)
+    implied = next((f for f in facts if f.id == "derived.implied-mem-fraction"), None)
     if implied is not None:
         of = implied.fields
         yield (
@@ -140,7 +166,7 @@ def _counted_from_figures(evidence: Evidence, derived: Sequence[Fact], change: R
         yield _COUNTED.format(change.value, "what SGLang takes by itself, about 0.88")
 
 
-def _of_command(evidence: Evidence, derived: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
+def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """What the command that stands there does not hold: whatever was not in the paste, a size that only tags hint at, a secret's value."""
     if change is None or change.flag is None or change.flag.lstrip("-").isupper():
         return

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from bot.diagnosis.partition import layers_wanted
 from bot.diagnosis.scene import Scene, holds
-from bot.diagnosis.summary import unexplained
 from bot.domain.diagnosis import FollowUp, Phase
 from bot.domain.rank import Rank
 from bot.rulebook.book import Rulebook
@@ -48,7 +47,7 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         yield "first_error"  # a command that kills may have been of another process
     if phase in ("not_oom", "host_memory"):
         return
-    if scene.error is None and (verdict != "certain" or unexplained(scene, phase)):
+    if scene.error is None and (verdict != "certain" or scene.unexplained(phase)):
         yield "first_error"
     grid = evidence.grid
     if evidence.engine == "llama.cpp":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.domain.deployment import Setting
-from bot.domain.diagnosis import FirstError, Proof
+from bot.domain.diagnosis import FirstError, Phase, Proof
 from bot.domain.evidence import Evidence, Fact, Frame, Speaker
 from bot.rulebook.book import texts
 from bot.rulebook.files import Condition
@@ -65,6 +65,17 @@ class Scene:
     def has(self, kind: str) -> bool:
         """Is there a fact of that kind?"""
         return kind in self._named
+
+    @property
+    def container(self) -> str | None:
+        """The container that failed, where lines of several stand in the paste."""
+        groups = {line.speaker.group for line in self.evidence.speakers if line.speaker.group}
+        return self.failing.group or None if self.failing is not None and len(groups) > 1 else None
+
+    def unexplained(self, phase: Phase) -> bool:
+        """Is only known where it stopped, by a frame or a mark, and nothing says that memory was short?"""
+        said = ("says-oom", "says-sizing", "pool-not-positive", "says-host", "says-killed", "host-kill")
+        return phase not in ("unknown", "not_oom", "host_memory") and self.error is None and not any(self.has(kind) for kind in said)
 
     def share(self, ranks: int) -> tuple[int, int] | None:
         """(weights of the fullest of so many ranks, its card) as sizing says, in bytes; None where it cannot say."""

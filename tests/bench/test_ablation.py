@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.diagnosis.diagnose import scene_of
 from bot.diagnosis.phase import findings
+from bot.diagnosis.this_run import scene_of
 from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.load import load_rulebook

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.diagnosis.command import command
-from bot.diagnosis.diagnose import scene_of
+from bot.diagnosis.this_run import scene_of
 from bot.rulebook.load import load_rulebook
 from tests.diagnosis.material import frame, judged, oom, worker
 from tests.reading.material import evidence

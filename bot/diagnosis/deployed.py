@@ -1,0 +1,43 @@
+"""How the engine was started, as the contract shows it."""
+
+from typing import Any
+
+from bot.domain.evidence import Evidence
+
+_SHOWN = (
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+)
+
+_ELSEWHERE = {
+    "max_model_len": ("context_length", "max_seq_len_trt", "session_len", "ctx_size"),
+    "max_num_seqs": ("max_running_requests", "max_batch_size"),
+    "max_num_batched_tokens": ("max_num_tokens",),
+}
+"""What the other engines call the same limit; the contract shows vLLM's names."""
+
+
+def deployment_of(evidence: Evidence) -> dict[str, Any]:
+    """The contract's deployment object: flags by vLLM's argument names, environment variables by their own."""
+    source = evidence.deployment
+    shown: dict[str, Any] = {
+        "model": source.model.value if source.model else None,
+        "gpu": source.gpu.value if source.gpu else None,
+        "gpu_count": source.gpu_count.value if source.gpu_count else None,
+    }
+    shown |= dict.fromkeys(_SHOWN) | {name: known.value for name, known in source.arguments.items()}
+    for name, others in _ELSEWHERE.items():
+        shown[name] = shown[name] or next((shown[other] for other in others if shown.get(other)), None)
+    shown |= {name: known.value for name, known in source.environment.items()}
+    tags = evidence.grid.tp if (evidence.grid.tp or 1) > 1 and not evidence.grid.at_least else None
+    shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or tags
+    shown["pipeline_parallel_size"] = shown["pipeline_parallel_size"] or (evidence.grid.pp if (evidence.grid.pp or 1) > 1 else None)
+    shown["tried"] = {name: list(values) for name, values in source.tried.items()}
+    names = ("memory_bytes", "limit_bytes", "rss_bytes", "shm_bytes")
+    shown["host"] = {name: source.host[name].value if name in source.host else None for name in names}
+    shown["launcher"] = source.launcher.value if source.launcher else None
+    return shown

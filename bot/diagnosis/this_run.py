@@ -1,0 +1,52 @@
+"""The run that is judged: of one engine, since its error last moved, with its first error and what follows from its figures."""
+
+from dataclasses import replace
+
+from bot.diagnosis.boots import current_boot, with_rehearsals_named
+from bot.diagnosis.defaults import defaults_of
+from bot.diagnosis.derived import derived_facts, of_defaults
+from bot.diagnosis.failing import as_first_error, failing_speaker, first_error_fact
+from bot.diagnosis.host_pools import of_host_pools
+from bot.diagnosis.scene import Scene
+from bot.domain.evidence import Evidence, Fact
+from bot.rulebook.book import Rulebook
+
+VLLM_PROCESSES = ("Worker", "VllmWorker", "EngineCore")
+
+
+def scene_of(book: Rulebook, evidence: Evidence) -> Scene:
+    """What the rules may look at: this run of this engine, its first error, and what follows from figures."""
+    evidence = _this_run(evidence)
+    fact = first_error_fact(evidence)
+    evidence = _one_engine(book, evidence, fact)
+    error = None if fact is None else as_first_error(fact, evidence)
+    told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
+    evidence = replace(evidence, facts=tuple(told))
+    facts = [*evidence.facts, *derived_facts(book, evidence, fact), *of_host_pools(evidence)]
+    defaults = defaults_of(book, evidence, facts)
+    return Scene(evidence, [*facts, *of_defaults(evidence, defaults, fact)], failing_speaker(evidence, fact), error, fact, defaults)
+
+
+def _one_engine(book: Rulebook, evidence: Evidence, fact: Fact | None) -> Evidence:
+    """Where two engines speak in one paste, the one whose process failed first; what the others say of themselves is left out."""
+    speaks = {rule.id: rule.engine for rule in book.facts if rule.engine}
+    failed = speaks.get(fact.id) if fact is not None else None
+    if failed is None and fact is not None and fact.speaker.label.startswith(VLLM_PROCESSES):
+        failed = "vllm"
+    if failed is None:
+        return evidence
+    kept = tuple(f for f in evidence.facts if speaks.get(f.id, failed) == failed)
+    return replace(evidence, engine=failed, facts=kept)
+
+
+def _this_run(evidence: Evidence) -> Evidence:
+    """The evidence of the newest run alone; how the engine was started may stand in an earlier one."""
+    if evidence.since == 1:
+        return evidence
+    return replace(
+        evidence,
+        facts=tuple(f for f in evidence.facts if f.source >= evidence.since),
+        frames=tuple(f for f in evidence.frames if f.source >= evidence.since),
+        errors=tuple(line for line in evidence.errors if line.source >= evidence.since),
+        speakers=tuple(line for line in evidence.speakers if line.source >= evidence.since) or evidence.speakers,
+    )
