@@ -1,13 +1,22 @@
 """The engines whose logs are read."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-ENGINES: Mapping[str, str] = {
-    "vllm": "vLLM",
-    "sglang": "SGLang",
-    "tensorrt-llm": "TensorRT-LLM",
-    "tgi": "TGI",
-    "lmdeploy": "LMDeploy",
-    "llama.cpp": "llama.cpp",
+
+class Engine(NamedTuple):
+    """`name` as people write it; `folders` of its source, as a traceback prints them, where those tell it."""
+
+    name: str
+    folders: tuple[str, ...] = ()
+
+
+ENGINES: Mapping[str, Engine] = {
+    "vllm": Engine("vLLM"),
+    "sglang": Engine("SGLang", ("/sglang/", "/srt/")),
+    "tensorrt-llm": Engine("TensorRT-LLM", ("/tensorrt_llm/",)),
+    "tgi": Engine("TGI", ("/text_generation_server/",)),
+    "lmdeploy": Engine("LMDeploy", ("/lmdeploy/",)),
+    "llama.cpp": Engine("llama.cpp"),
 }
-"""The contract's ids (beside them `unknown`), and the names as people write them."""
+"""By the contract's ids; beside them there is `unknown`. vLLM's own folders count for less: the others import its code."""

@@ -10,19 +10,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from bot.domain.deployment import Setting
+from bot.domain.engines import ENGINES
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.domain.known import Known
 from bot.rulebook.book import Rulebook
 from bot.rulebook.patterns import search
 
-ENGINES_OVER_VLLM = ("sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp")
-_PATHS = (
-    ("/sglang/", "sglang"),
-    ("/srt/", "sglang"),
-    ("/tensorrt_llm/", "tensorrt-llm"),
-    ("/text_generation_server/", "tgi"),
-    ("/lmdeploy/", "lmdeploy"),
-)
+_FOLDERS = tuple((folder, engine) for engine, known in ENGINES.items() for folder in known.folders)
 _PRINTED = (
     ("vllm.engine-config", "vllm.banner-version", "vllm.api-version"),
     ("vllm.dumping-input", "vllm.version-mentioned", "vllm.version-in-name"),
@@ -42,10 +36,10 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
         if fact.id in by_rule:
             score[by_rule[fact.id]] += 1
     for frame in frames:
-        if (named := next((engine for needle, engine in _PATHS if needle in frame.path), None)) is not None:
+        if (named := next((engine for folder, engine in _FOLDERS if folder in frame.path), None)) is not None:
             score[named] += 2
         score["vllm"] += "vllm" in frame.path
-    others = [(score[e], e) for e in ENGINES_OVER_VLLM if score[e]]
+    others = [(score[e], e) for e in ENGINES if e != "vllm" and score[e]]
     best = max(others, default=(0, "unknown"))
     if best[0] and best[0] * 2 >= score["vllm"]:
         return best[1]

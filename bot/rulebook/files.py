@@ -140,7 +140,8 @@ class RuledOut(Shape, frozen=True):
 class RemedyRule(Shape, frozen=True):
     """One change and when it is the right one. Texts may name evidence: {free}, {utilization}.
 
-    `offered` rows are read in the file's order; the first whose conditions hold comes first. `same_step`: ids of changes that are this
+    Rows are read in the file's order: the first whose conditions hold is offered first. `value`: as it stands in a command, or the name of
+    a function of `bot/diagnosis/values.py` that counts it (`lower-utilization`). `same_step`: ids of changes that are this
     one in other words; beside one of them it is not offered.
     """
 

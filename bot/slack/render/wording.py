@@ -37,7 +37,8 @@ def number(value: object) -> str:
 
 def engine(document: Mapping[str, Any]) -> str:
     """`vLLM 0.11.0`, or the range when the version was not printed."""
-    name = ENGINES.get(document["engine"], "not recognised")
+    known = ENGINES.get(document["engine"])
+    name = known.name if known else "not recognised"
     version = document.get("engine_version") or document.get("engine_version_range")
     return f"{name} {version}" if version else name
 
