@@ -3,6 +3,7 @@
 from typing import Any
 
 from bot.domain.evidence import Evidence
+from bot.rulebook.book import Rulebook
 
 _SHOWN = (
     "tensor_parallel_size",
@@ -13,15 +14,8 @@ _SHOWN = (
     "max_num_batched_tokens",
 )
 
-_ELSEWHERE = {
-    "max_model_len": ("context_length", "max_seq_len_trt", "session_len", "ctx_size"),
-    "max_num_seqs": ("max_running_requests", "max_batch_size"),
-    "max_num_batched_tokens": ("max_num_tokens",),
-}
-"""What the other engines call the same limit; the contract shows vLLM's names."""
 
-
-def deployment_of(evidence: Evidence) -> dict[str, Any]:
+def deployment_of(book: Rulebook, evidence: Evidence) -> dict[str, Any]:
     """The contract's deployment object: flags by vLLM's argument names, environment variables by their own."""
     source = evidence.deployment
     shown: dict[str, Any] = {
@@ -30,8 +24,9 @@ def deployment_of(evidence: Evidence) -> dict[str, Any]:
         "gpu_count": source.gpu_count.value if source.gpu_count else None,
     }
     shown |= dict.fromkeys(_SHOWN) | {name: known.value for name, known in source.arguments.items()}
-    for name, others in _ELSEWHERE.items():
-        shown[name] = shown[name] or next((shown[other] for other in others if shown.get(other)), None)
+    for argument in book.arguments:
+        if argument.same_as:
+            shown[argument.same_as] = shown.get(argument.same_as) or shown.get(argument.name) or None
     shown |= {name: known.value for name, known in source.environment.items()}
     tags = evidence.grid.tp if (evidence.grid.tp or 1) > 1 and not evidence.grid.at_least else None
     shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or tags

@@ -62,7 +62,7 @@ def diagnose(
         rank=rank,
         first_error=scene.error,
         budgets=budgets,
-        deployment=deployment_of(evidence),
+        deployment=deployment_of(book, evidence),
         recommendation=change,
         alternatives=tuple(changes[1:]),
         avoid=avoid(book, scene, phase, changes),

@@ -40,7 +40,8 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _fields, _anchors, _without_example, _versions, _engines, _references, _kinds, _words, _heard, _secrets, _accounting, _releases,
+        _fields, _anchors, _without_example, _versions, _arguments, _engines, _references, _kinds, _words, _heard, _secrets, _accounting,
+        _releases,
     )  # fmt: skip
     found = chain(_patterns(book, wanted), *(check(book) for check in checks))
     return [problem for problem in found if wanted(problem.file, problem.rule.partition("]] ")[2])]
@@ -187,6 +188,14 @@ def _known(book: Rulebook) -> list[Version]:
         except InvalidVersion:
             continue
     return found
+
+
+def _arguments(book: Rulebook) -> Iterator[Problem]:
+    """What an argument is the same as is one of vLLM's own."""
+    own = {rule.name for rule in book.arguments if not rule.same_as}
+    for rule in book.arguments:
+        if rule.same_as and rule.same_as not in own:
+            yield _problem(book, "argument", rule.name, f"is the same as {rule.same_as!r}, which is no argument of vLLM's")
 
 
 def _engines(book: Rulebook) -> Iterator[Problem]:

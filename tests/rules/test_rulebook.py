@@ -100,6 +100,11 @@ vllm = ">=0.9"
 term = "graphs"
 vllm = "lately"
 
+[[argument]]
+name = "ctx"
+kind = "int"
+same_as = "length"
+
 [[launch]]
 engines = ["any"]
 command = "serve"
@@ -158,6 +163,7 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "(?i)tiny: does not match its example 'Qwen3-0.6B'",
         "weights: no row for v1 in 0.8.0",
         "graphs: 'lately' is no range of versions",
+        "ctx: is the same as 'length', which is no argument",
         "serve: there is no engine 'any'",
         "serve: no known release is within '>=3'",
         "a.tiring.weights_bytes: that fact has no such field",
