@@ -1,7 +1,6 @@
 """`oombot diagnose`: files or standard input in, one diagnosis out, kept in the history."""
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
 
 RANKS = ("rank", "failing_rank")
-UNSURE = re.compile(r"(?i)don.?t know|unknown|not sure|no idea")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +43,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _answer(text: str) -> Contribution:
+    from bot.diagnosis.failing import DOES_NOT_KNOW
     from bot.reading.read import SPOKEN
     from bot.reading.redact import redact
 
@@ -54,7 +53,7 @@ def _answer(text: str) -> Contribution:
         raise Unusable(f"--answer {text}: it takes NAME=VALUE, such as --answer rank=3")
     if name not in (*RANKS, *SPOKEN):
         raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join((*RANKS, *sorted(SPOKEN)))}.")
-    if name in RANKS and not (any(c.isdigit() for c in value) or UNSURE.search(value)):
+    if name in RANKS and not (any(c.isdigit() for c in value) or DOES_NOT_KNOW.search(value)):
         raise Unusable(f"--answer {name}={value}: a rank is a number, such as {name}=3; or say that you do not know.")
     clean, hidden = redact(f"{name}={value}")
     return Contribution("answer", clean, redactions=hidden)

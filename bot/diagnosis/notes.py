@@ -1,10 +1,10 @@
 """What a reader should know about the figures: how the version is known, whose they are, and what does not add up."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from bot.diagnosis.command import MANY
-from bot.diagnosis.failing import answered_rank, said_of_rank
+from bot.diagnosis.failing import DOES_NOT_KNOW, answered_rank, said_of_rank
+from bot.diagnosis.first_error import CAN_BE_FIRST
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.size_command import size_command
 from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
@@ -12,7 +12,6 @@ from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
 
-_DOES_NOT_KNOW = re.compile(r"(?i)don.?t know|no idea|unknown|not sure|^\\?$")
 MOST_PROCESSES = 3
 MOST_REASONS = 2
 """The last steps took the most away."""
@@ -73,7 +72,7 @@ def _sizing(scene: Scene, phase: Phase, rule: str | None) -> Iterator[str]:
 def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
     """An answer about the rank that is not followed, and why."""
     said, named = said_of_rank(evidence), answered_rank(evidence)
-    if said is None or _DOES_NOT_KNOW.search(said):
+    if said is None or DOES_NOT_KNOW.search(said):
         return
     if rank is not None and rank.number is not None and rank.basis != "answer" and rank.number != named:
         yield f"The answer {said[:60]!r} is not followed: what failed signs as {rank.label}, which is rank {rank.number}."
@@ -117,7 +116,7 @@ def _orphans(evidence: Evidence) -> Iterator[str]:
 def _tenants(evidence: Evidence, facts: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
     """Who else is on the card, where that matters: as nvidia-smi in the same paste says, or how to find out."""
     held = next((f for f in facts if f.id == "derived.others-hold"), None)
-    failed = any(f.kinds & {"allocation-failed", "memory-error", "host-kill"} for f in evidence.facts)
+    failed = any(f.kinds & CAN_BE_FIRST for f in evidence.facts)
     if held is None and failed and (change is None or change.id != "stop-other-process"):
         return
     how_much = f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line})" if held is not None else ""

@@ -2,7 +2,7 @@
 
 import re
 
-from bot.diagnosis.failing import raised_here
+from bot.diagnosis.first_error import raised_here
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Phase
 from bot.domain.known import Known

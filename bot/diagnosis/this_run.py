@@ -5,7 +5,8 @@ from dataclasses import replace
 from bot.diagnosis.boots import current_boot, with_rehearsals_named
 from bot.diagnosis.defaults import defaults_of
 from bot.diagnosis.derived import derived_facts, of_defaults
-from bot.diagnosis.failing import as_first_error, failing_speaker, first_error_fact
+from bot.diagnosis.failing import failing_speaker
+from bot.diagnosis.first_error import as_first_error, first_error_fact
 from bot.diagnosis.host_pools import of_host_pools
 from bot.diagnosis.scene import Scene
 from bot.domain.evidence import Evidence, Fact

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.diagnosis.diagnose import diagnose
+from bot.diagnosis.first_error import CAN_BE_FIRST
 from bot.domain.evidence import Evidence
 from bot.domain.incident import Contribution
 from bot.reading.read import read
@@ -18,7 +19,6 @@ REFUTED = "same"
 WORKED = "fixed"
 QUESTION = "not-oom.question"
 """The rule that reads words as a question about memory."""
-FAILURES = frozenset({"allocation-failed", "memory-error", "host-kill"})
 
 
 def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -76,14 +76,14 @@ def _weigh(evidence: Evidence, ranks: int) -> tuple[int, int] | None:
 
 def strangers(book: Rulebook, contributions: Sequence[Contribution], evidence: Evidence) -> list[tuple[Contribution, str]]:
     """Logs of another model that failed too, beside the one whose error came first, each with that model: another incident."""
-    failed = {fact.source for fact in evidence.facts if fact.kinds & FAILURES}
+    failed = {fact.source for fact in evidence.facts if fact.kinds & CAN_BE_FIRST}
     logs = [one for one in contributions if one.kind in ("paste", "file") and one.text]
     if len(failed) < 2 or len(logs) < 2:
         return []
     models: list[tuple[Contribution, str]] = []
     for one in logs:
         alone = read(book, [one])
-        if alone.deployment.model is not None and any(fact.kinds & FAILURES for fact in alone.facts):
+        if alone.deployment.model is not None and any(fact.kinds & CAN_BE_FIRST for fact in alone.facts):
             models.append((one, alone.deployment.model.value))
     return [(one, model) for one, model in models[1:] if _last_part(model) != _last_part(models[0][1])]
 

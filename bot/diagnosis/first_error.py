@@ -1,0 +1,169 @@
+"""The first error of the evidence: never a wrapper, never a quotation where the thing itself stands."""
+
+import re
+from collections.abc import Sequence
+
+from bot.diagnosis.clock import earlier_by_the_clock
+from bot.diagnosis.scene import LONGEST_SHOWN, as_given
+from bot.domain.diagnosis import FirstError
+from bot.domain.evidence import Evidence, Fact
+
+CAN_BE_FIRST = frozenset({"allocation-failed", "memory-error", "host-kill"})
+"""Kinds of facts that tell of a failure."""
+ERROR_KINDS = (
+    "torch_oom",
+    "cuda_oom",
+    "hip_oom",
+    "xpu_oom",
+    "cublas_alloc",
+    "cumem",
+    "nccl",
+    "free_memory_check",
+    "no_cache_blocks",
+    "context_exceeds_cache",
+    "too_few_state_blocks",
+    "profiling_assert",
+    "sampler_warmup",
+    "host_alloc",
+    "shm",
+    "host_kill",
+)
+"""The contract's kinds of a first error, the most telling first."""
+_FIGURES = {
+    "tried": "tried_bytes",
+    "free": "free_bytes",
+    "total": "total_bytes",
+    "process": "process_bytes",
+    "allocated": "allocated_bytes",
+    "allowed": "allowed_bytes",
+    "unallocated": "reserved_unallocated_bytes",
+    "private": "private_pool_bytes",
+}
+_OF_CHECKS = {"free_at_start_bytes": "free_bytes", "total_bytes": "total_bytes"}
+"""What the start-up check calls the same."""
+_EXCEPTION_LIKE = re.compile(
+    r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
+    r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
+)
+_QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
+_BARE = ("torch.oom-bare", "cuda.oom")
+"""What people write too."""
+HEADING = re.compile(r"#{1,6} |\[[A-Za-z]{2,12}\]:? ")
+"""A title or a heading tells of an error that stands further down."""
+RETRIED_WITHIN = 8
+"""Lines between an allocation that failed and the engine's word that it goes on without."""
+
+
+def first_error_fact(evidence: Evidence) -> Fact | None:
+    """The earliest allocation failure or self-naming memory error; prose and quotations only where nothing better stands."""
+    noticed = {(f.source, f.line) for f in evidence.facts if "notice" in f.kinds}
+    candidates = [f for f in evidence.facts if f.kinds & CAN_BE_FIRST and (f.source, f.line) not in noticed]
+    ready = max((f.order for f in evidence.facts if "ready" in f.kinds), default=0)
+    over = [f.order for f in evidence.facts if "recovers" in f.kinds and f.order < ready]
+    candidates = [f for f in candidates if not any(0 <= order - f.order <= RETRIED_WITHIN for order in over)]
+    if not candidates:
+        return None
+    above: dict[tuple[str, int, int], list[Fact]] = {}
+    for fact in candidates:
+        above.setdefault((fact.id, fact.source, fact.line + 1), []).append(fact)
+    candidates = [f for f in candidates if not any(_goes_on(g, f) for g in above.get((f.id, f.source, f.line), ()))]
+    quoted = {(f.source, f.line) for f in evidence.facts if "quotes-cause" in f.kinds}
+    figured = {(f.source, f.line) for f in candidates if "without-figures" not in f.kinds}
+    printed = {(f.source, f.line) for f in candidates if not f.kinds & {"without-figures", "retold"}}
+    candidates = [f for f in candidates if "retold" not in f.kinds or (f.source, f.line) not in printed]
+    standing = {id(f): _standing(f, quoted, figured) for f in candidates}
+    if any("sampler_warmup" in f.kinds and _EXCEPTION_LIKE.match(f.text) for f in candidates):
+        standing |= {id(f): 5 for f in candidates if in_words(f)}  # who tells of it says less than the engine's own sentence
+    standing |= {id(f): 1 for f in candidates if standing[id(f)] == 0 and _told_in_full_below(f, candidates, evidence)}
+    first = min(candidates, key=lambda f: (standing[id(f)], f.source, f.order))
+    return earlier_by_the_clock(first, [f for f in candidates if standing[id(f)] == standing[id(first)]])
+
+
+def _told_in_full_below(fact: Fact, candidates: Sequence[Fact], evidence: Evidence) -> bool:
+    """Does a bare line stand alone above the log that shows the same failure with its figures or its worker?"""
+    if fact.id not in _BARE or fact.speaker.label or fact.at:
+        return False
+    place = (fact.source, fact.line)
+    logged = [(line.source, line.number) for line in evidence.speakers if line.signed or line.speaker.label]
+    logged += [(frame.source, frame.line) for frame in evidence.frames]
+    if any(source == fact.source and (source, line) <= place for source, line in logged):
+        return False
+    return any(
+        (f.source, f.line) > place
+        and "allocation-failed" in f.kinds
+        and ("without-figures" not in f.kinds or f.speaker.role == "worker")
+        and any(place < one <= (f.source, f.line) for one in logged)
+        for f in candidates
+    )
+
+
+def _goes_on(above: Fact, fact: Fact) -> bool:
+    """Is the fact the second line of a message that was read with the line above it, where the same stands?"""
+    return (
+        above.speaker == fact.speaker
+        and bool(fact.fields)
+        and fact.fields.items() <= above.fields.items()
+        and not _EXCEPTION_LIKE.match(fact.text)
+    )
+
+
+def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, int]]) -> int:
+    place = (fact.source, fact.line)
+    if "without-figures" in fact.kinds and place in figured:
+        return 9
+    if "undecided" in fact.kinds or "engine-wrapper" in fact.kinds:
+        return 4
+    if place in quoted:
+        return 3
+    if fact.id == "host.kernel-oom" and "victim" not in fact.fields:
+        return 1  # the line that names whom the kernel killed says it all
+    if "nccl" in fact.kinds or fact.id in ("host.exit-9", "host.exit-137", "torch.allocator-warning"):
+        return 2
+    if in_words(fact) or "retold" in fact.kinds:
+        return 1
+    if "memory-error" in fact.kinds and HEADING.match(fact.text):
+        return 1
+    return 0
+
+
+def in_words(fact: Fact) -> bool:
+    """Does the error stand in a title or a sentence, not where a program raises it?"""
+    return fact.id in _BARE and not _EXCEPTION_LIKE.match(fact.text)
+
+
+def raised_here(fact: Fact) -> bool:
+    """Does the line stand as a program raised it, or quoted as that, or give its figures, and not only tell of it?"""
+    return bool(fact.fields.get("tried") or _EXCEPTION_LIKE.match(fact.text) or _QUOTED.match(fact.text))
+
+
+def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
+    """The contract's first_error of a fact."""
+    kind = next((k for k in ERROR_KINDS if k in fact.kinds), "other")
+    if kind == "torch_oom" and "HIP out of memory" in fact.text:
+        kind = "hip_oom"
+    if kind == "torch_oom" and "XPU out of memory" in fact.text:
+        kind = "xpu_oom"
+    told = _told_below(fact, evidence)
+    figures = {name: told.fields.get(field) for field, name in _FIGURES.items()}
+    figures |= {name: value for field, name in _FIGURES.items() if figures[name] is None and (value := _told_beside(told, evidence, field))}
+    figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
+    other, allocated = told.fields.get("other"), told.fields.get("allocated")
+    if figures["process_bytes"] is None and other and allocated and other >= allocated:
+        figures["process_bytes"] = other  # of several pids that a container cannot match, the one that can hold what PyTorch allocated
+    return FirstError(fact.source, fact.line, as_given(fact, evidence.lines)[:LONGEST_SHOWN], kind, figures)
+
+
+def _told_beside(fact: Fact, evidence: Evidence, field: str) -> object:
+    """A figure of the same failure that the line gives in somebody's words."""
+    same = (f for f in evidence.facts if (f.source, f.line) == (fact.source, fact.line) and {"retold", "torch_oom"} <= f.kinds)
+    return next((f.fields[field] for f in same if "torch_oom" in fact.kinds and field in f.fields), None)
+
+
+def _told_below(fact: Fact, evidence: Evidence) -> Fact:
+    """The same failure as PyTorch tells it right below a line of the allocator beneath it, which has no figures."""
+    if "cumem" not in fact.kinds:
+        return fact
+    below = (
+        f for f in evidence.facts if f.source == fact.source and 0 < f.line - fact.line <= RETRIED_WITHIN and f.speaker == fact.speaker
+    )
+    return next((f for f in below if "allocation-failed" in f.kinds and not f.kinds & {"without-figures", "retold"}), fact)
