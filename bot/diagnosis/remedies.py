@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from bot.diagnosis.command import argument_of, command
+from bot.diagnosis.figures import missing
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.tried import helpless_last
-from bot.diagnosis.values import COMPUTED, missing
+from bot.diagnosis.values import COMPUTED
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook

@@ -2,9 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 
+from bot.diagnosis.figures import Compute, Value, by_default, figure, missing
+from bot.diagnosis.fractions import lower_fraction, lower_utilization, passing_utilization, raise_fraction, raise_utilization
 from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, POOLS, Pool, host_has, pools_of
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
@@ -12,33 +14,11 @@ from bot.diagnosis.weights import fits
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
-USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
-USUAL = 0.8
-"""A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
 USUAL_PIXELS, LEAST_PIXELS = 1280 * 28 * 28, 64 * 28 * 28
 _PIXELS = re.compile(r"max_pixels\W{1,6}(\d{3,9})")
 _NO_VIDEO = re.compile(r"video\W{1,6}0\b")
 _CAPTURE_SIZES = frozenset({"--cudagraph-capture-sizes", "--cudagraph_capture_sizes", "--cuda-graph-sizes"})
 _BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
-Value = tuple[str | None, int | None]
-"""(the value as it stands in a command, bytes that it frees where they can be counted)."""
-Compute = Callable[[Scene, ReportedBudget | None], Value]
-
-
-def _figure(budget: ReportedBudget | None, name: str) -> float | None:
-    value = None if budget is None else budget.figures.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
-    """As reported, as set, or the version's default."""
-    said = _figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
-    return said or _default(scene, "gpu_memory_utilization")
-
-
-def _default(scene: Scene, name: str) -> float | None:
-    value = scene.defaults.get(name)
-    return float(value) if isinstance(value, int | float) else None
 
 
 def raised_limit(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -51,15 +31,6 @@ def raised_limit(scene: Scene, budget: ReportedBudget | None) -> Value:
         return None, None
     step = 8 if held >= 16 * GIB else 1
     return f"{math.ceil(held * 1.5 / GIB / step) * step} GiB", None
-
-
-def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check."""
-    free, total = _figure(budget, "free_at_start_bytes"), _figure(budget, "total_bytes")
-    if not free or not total:
-        return None, None
-    value = math.floor(free / total * 100) / 100
-    return f"{value:.2f}", None
 
 
 def fitting_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -75,90 +46,21 @@ def less_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (str(int(now) // 2), None) if now.isdecimal() and int(now) > 1 else (None, None)
 
 
-def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much lower that the failed allocation fits outside the pool."""
-    now = _utilization(scene, budget)
-    return (None, None) if now is None else _lowered(now, scene, budget, _total(scene, budget))
-
-
-def _total(scene: Scene, budget: ReportedBudget | None) -> float | None:
-    """The card's bytes, as the error prints them, else the engine."""
-    return (scene.error.figures.get("total_bytes") if scene.error is not None else None) or _figure(budget, "total_bytes")
-
-
-def missing(scene: Scene) -> int:
-    """The bytes that the failed allocation lacked, as printed; 0 where that is not said."""
-    figures = scene.error.figures if scene.error is not None else {}
-    return max(0, (figures.get("tried_bytes") or 0) - (figures.get("free_bytes") or 0))
-
-
-def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, of: float | None) -> tuple[str, int | None]:
-    """A fraction of `of` bytes lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least, in whole steps of
-    0.01 down; by 0.05 where nothing says of how many bytes. Something of a small pool stays, but what was lacking is freed if it has that.
-    """
-    lacked = missing(scene)
-    step = max(0.02, _hundredths((lacked + 256 * MIB) / of) if lacked else 0) if of else 0.05
-    pool = _figure(budget, "kv_cache_bytes")
-    if of and pool and pool > 0:
-        enough = _hundredths(lacked / of)
-        most = max(0.01, math.floor(pool / of * 100 - 0.5) / 100)
-        step = min(step, max(most, enough if enough * of < pool else 0))
-    value = max(0.05, math.floor((now - step) * 100 + 1e-6) / 100)
-    return f"{value:.2f}", math.floor((now - value) * of) if of else None
-
-
-def _hundredths(share: float) -> float:
-    """A share in whole hundredths, rounded up."""
-    return math.ceil(share * 100) / 100
-
-
-def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much higher that the missing bytes become part of the budget; at most 0.95, or what is free allows."""
-    now = _utilization(scene, budget)
-    if now is None:
-        return None, None
-    total, kv, needed = _figure(budget, "total_bytes"), _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
-    free = _figure(budget, "free_at_start_bytes")
-    weights = _figure(budget, "weights_bytes")
-    if total is None and weights and kv is not None:
-        total = (weights + kv + USUAL_PEAK) / now  # the budget is what its terms add up to
-    most = min(0.95, math.floor(free / total * 100) / 100) if free and total else 0.95
-    if total and kv is not None and kv <= 0:
-        wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
-    elif total and kv is None and weights and weights >= now * total:
-        wanted = math.ceil((weights + GIB) / total * 100) / 100
-        if wanted > most:
-            return None, None  # beside the weights not even the largest fraction leaves a pool
-    elif total and kv is not None and needed:
-        wanted = math.ceil((now + (needed - kv) / total + 0.005) * 100) / 100
-    else:
-        wanted = now + 0.05 if now >= USUAL or _shared(scene) else USUAL
-    value = round(min(most, wanted), 2)
-    if total and kv is not None and kv + (value - now) * total < (needed or 1):
-        return None, None  # not even the largest fraction holds one request
-    return (f"{value:.2f}", None) if value > now else (None, None)
-
-
-def _shared(scene: Scene) -> bool:
-    """Does something else use this card, or the machine its memory, so that a low fraction was meant?"""
-    return any(map(scene.has, ("says-neighbour", "several-engines", "card-process", "others-hold", "trainer", "unified", "mig")))
-
-
 def fp8_cache(scene: Scene, budget: ReportedBudget | None) -> Value:
     """FP8 halves what a request needs; None where half is still too much."""
-    kv, needed = _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
+    kv, needed = figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
     return (None, None) if kv is not None and needed and needed / 2 > kv else ("fp8", None)
 
 
 def fitting_length(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The engine's own estimate of the longest context; else what the pool's tokens hold."""
-    estimate = _figure(budget, "estimated_max_model_len")
+    estimate = figure(budget, "estimated_max_model_len")
     if estimate:
         return str(int(estimate)), None
-    tokens = _figure(budget, "kv_tokens")
+    tokens = figure(budget, "kv_tokens")
     if tokens and scene.error is not None and scene.error.kind == "context_exceeds_cache":
         return str(int(tokens)), None
-    kv, needed = _figure(budget, "kv_cache_bytes"), _figure(budget, "needed_bytes")
+    kv, needed = figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
     length = scene.evidence.deployment.number("max_model_len")
     if kv and needed and length and kv > 0:
         return str(int(length * kv / needed) // 16 * 16), None
@@ -167,7 +69,7 @@ def fitting_length(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 def fitting_state_blocks(scene: Scene, budget: ReportedBudget | None) -> Value:
     """As many sequences as there are recurrent-state blocks."""
-    blocks = _figure(budget, "state_blocks")
+    blocks = figure(budget, "state_blocks")
     return (str(int(blocks)), None) if blocks else (None, None)
 
 
@@ -178,7 +80,7 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     rows = int(
         scene.evidence.deployment.number("max_num_seqs")
         or dummy
-        or (sampler.fields["rows"] if sampler else _default(scene, "max_num_seqs") or 256)
+        or (sampler.fields["rows"] if sampler else by_default(scene, "max_num_seqs") or 256)
     )
     if sampler is not None and scene.error is not None and (free := scene.error.figures.get("free_bytes")):
         each = sampler.fields["vocabulary"] * sampler.fields["width"]
@@ -205,7 +107,7 @@ def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     prompt is read whole, nor below the requests at once: that start is refused. None where nothing lower is left.
     """
     now, length = scene.evidence.deployment.number("max_num_batched_tokens"), scene.evidence.deployment.number("max_model_len")
-    default = _default(scene, "max_num_batched_tokens")
+    default = by_default(scene, "max_num_batched_tokens")
     lower = max(512, int(now) // 2) if now else int(default) // 2 if default and default <= 2048 else 2048
     lower = max(lower, int(scene.evidence.deployment.number("max_num_seqs") or 0))
     chunked = scene.evidence.deployment.value("enable_chunked_prefill")
@@ -314,14 +216,14 @@ def fewer_prefill_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The pool that was given in bytes or reported, less what the allocation lacked, in whole gibibytes and at least one of them."""
-    kv = scene.evidence.deployment.number("kv_cache_memory_bytes") or _figure(budget, "kv_cache_bytes")
+    kv = scene.evidence.deployment.number("kv_cache_memory_bytes") or figure(budget, "kv_cache_bytes")
     less = max(1, math.ceil(missing(scene) / GIB)) * GIB
     return (str(int(kv) - less), less) if kv and kv > less + GIB else (None, None)
 
 
 def needed_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     """What one request needs, in whole MiB above the two digits of a GiB that are printed; None where that is not said."""
-    needed = _figure(budget, "needed_bytes")
+    needed = figure(budget, "needed_bytes")
     return (str(math.ceil((needed + GIB / 100) / MIB) * MIB) if needed else None), None
 
 
@@ -359,41 +261,9 @@ def _capture_sizes(scene: Scene) -> list[int]:
     return [int(word) for word in takewhile(str.isdecimal, behind)]
 
 
-_BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
-"""A step below what each engine takes where nothing is set: SGLang about 0.88 of all, TensorRT-LLM 0.9 and LMDeploy 0.8 of what is free."""
-
-
-def _fraction(scene: Scene) -> float | None:
-    """Another engine's fraction: as set, else as SGLang's own figures imply it."""
-    names = ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction")
-    said = next((now for name in names if (now := scene.evidence.deployment.number(name))), None)
-    return said or next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
-
-
-def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction lowered: SGLang's, of what was free before the weights, by what the allocation lacked; one of what is
-    free later, which nobody printed, by 0.05. A step below what the engine takes by itself where nothing says which.
-    """
-    now = _fraction(scene)
-    if now is None:
-        return _BELOW_DEFAULT.get(scene.evidence.engine), None
-    of = _figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
-    value, frees = _lowered(now, scene, budget, of)
-    return value.rstrip("0"), frees
-
-
 def shifted_partition(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The layers of each pipeline stage, with fewer on the one that failed."""
     return partition(scene), None
-
-
-def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Another engine's fraction: a little above the least that makes a pool, else 0.05 higher."""
-    least = next((f.fields["least_fraction"] for f in scene.facts if "least_fraction" in f.fields), None)
-    if least is not None:
-        return f"{min(0.95, math.ceil((least + 0.02) * 100) / 100):.2f}".rstrip("0"), None
-    now = _fraction(scene)
-    return (f"{min(0.95, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)
 
 
 _DEFAULT_POOL = {LMCACHE: 5.0, MOONCAKE: 3.125 * GIB}

@@ -1,0 +1,124 @@
+"""How high the engine's fraction of the card should be: vLLM's utilization, and what other engines call so."""
+
+import math
+
+from bot.diagnosis.figures import Value, by_default, figure, missing
+from bot.diagnosis.scene import Scene
+from bot.domain.diagnosis import ReportedBudget
+from bot.domain.size import GIB, MIB
+
+HIGHEST = 0.95
+"""Above it, what comes beside the budget (graphs, communicators, the allocator's own) has no room on any card."""
+USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
+USUAL = 0.8
+"""A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
+
+
+def _utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
+    """As reported, as set, or the version's default."""
+    said = figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
+    return said or by_default(scene, "gpu_memory_utilization")
+
+
+def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check."""
+    free, total = figure(budget, "free_at_start_bytes"), figure(budget, "total_bytes")
+    if not free or not total:
+        return None, None
+    value = math.floor(free / total * 100) / 100
+    return f"{value:.2f}", None
+
+
+def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """So much lower that the failed allocation fits outside the pool."""
+    now = _utilization(scene, budget)
+    return (None, None) if now is None else _lowered(now, scene, budget, _total(scene, budget))
+
+
+def _total(scene: Scene, budget: ReportedBudget | None) -> float | None:
+    """The card's bytes, as the error prints them, else the engine."""
+    return (scene.error.figures.get("total_bytes") if scene.error is not None else None) or figure(budget, "total_bytes")
+
+
+def _lowered(now: float, scene: Scene, budget: ReportedBudget | None, of: float | None) -> tuple[str, int | None]:
+    """A fraction of `of` bytes lower by what the failed allocation lacked, and 256 MiB beside it: by 0.02 at least, in whole steps of
+    0.01 down; by 0.05 where nothing says of how many bytes. Something of a small pool stays, but what was lacking is freed if it has that.
+    """
+    lacked = missing(scene)
+    step = max(0.02, _hundredths((lacked + 256 * MIB) / of) if lacked else 0) if of else 0.05
+    pool = figure(budget, "kv_cache_bytes")
+    if of and pool and pool > 0:
+        enough = _hundredths(lacked / of)
+        most = max(0.01, math.floor(pool / of * 100 - 0.5) / 100)
+        step = min(step, max(most, enough if enough * of < pool else 0))
+    value = max(0.05, math.floor((now - step) * 100 + 1e-6) / 100)
+    return f"{value:.2f}", math.floor((now - value) * of) if of else None
+
+
+def _hundredths(share: float) -> float:
+    """A share in whole hundredths, rounded up."""
+    return math.ceil(share * 100) / 100
+
+
+def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """So much higher that the missing bytes become part of the budget; at most HIGHEST, or what is free allows."""
+    now = _utilization(scene, budget)
+    if now is None:
+        return None, None
+    total, kv, needed = figure(budget, "total_bytes"), figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
+    free = figure(budget, "free_at_start_bytes")
+    weights = figure(budget, "weights_bytes")
+    if total is None and weights and kv is not None:
+        total = (weights + kv + USUAL_PEAK) / now  # the budget is what its terms add up to
+    most = min(HIGHEST, math.floor(free / total * 100) / 100) if free and total else HIGHEST
+    if total and kv is not None and kv <= 0:
+        wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
+    elif total and kv is None and weights and weights >= now * total:
+        wanted = math.ceil((weights + GIB) / total * 100) / 100
+        if wanted > most:
+            return None, None  # beside the weights not even the largest fraction leaves a pool
+    elif total and kv is not None and needed:
+        wanted = math.ceil((now + (needed - kv) / total + 0.005) * 100) / 100
+    else:
+        wanted = now + 0.05 if now >= USUAL or _shared(scene) else USUAL
+    value = round(min(most, wanted), 2)
+    if total and kv is not None and kv + (value - now) * total < (needed or 1):
+        return None, None  # not even the largest fraction holds one request
+    return (f"{value:.2f}", None) if value > now else (None, None)
+
+
+def _shared(scene: Scene) -> bool:
+    """Does something else use this card, or the machine its memory, so that a low fraction was meant?"""
+    return any(map(scene.has, ("says-neighbour", "several-engines", "card-process", "others-hold", "trainer", "unified", "mig")))
+
+
+_BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
+"""A step below what each engine takes where nothing is set: SGLang about 0.88 of all, TensorRT-LLM 0.9 and LMDeploy 0.8 of what is free."""
+
+
+def _fraction(scene: Scene) -> float | None:
+    """Another engine's fraction: as set, else as SGLang's own figures imply it."""
+    names = ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction")
+    said = next((now for name in names if (now := scene.evidence.deployment.number(name))), None)
+    return said or next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
+
+
+def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Another engine's fraction lowered: SGLang's, of what was free before the weights, by what the allocation lacked; one of what is
+    free later, which nobody printed, by 0.05. A step below what the engine takes by itself where nothing says which.
+    """
+    now = _fraction(scene)
+    if now is None:
+        return _BELOW_DEFAULT.get(scene.evidence.engine), None
+    of = figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
+    value, frees = _lowered(now, scene, budget, of)
+    return value.rstrip("0"), frees
+
+
+def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Another engine's fraction: a little above the least that makes a pool, else 0.05 higher."""
+    least = next((f.fields["least_fraction"] for f in scene.facts if "least_fraction" in f.fields), None)
+    if least is not None:
+        return f"{min(HIGHEST, math.ceil((least + 0.02) * 100) / 100):.2f}".rstrip("0"), None
+    now = _fraction(scene)
+    return (f"{min(HIGHEST, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)
