@@ -4,41 +4,29 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.diagnosis.derived_error import of_error
+from bot.diagnosis.fractions import HIGHEST
+from bot.diagnosis.stated import stated
 from bot.domain.deployment import Setting
-from bot.domain.evidence import Evidence, Fact, LogLine, Speaker
-from bot.domain.size import GIB, MIB, gib
+from bot.domain.evidence import Evidence, Fact, LogLine
+from bot.domain.size import GIB, gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.patterns import search
 
-ROWS = (1024, 256)
-"""The defaults of max-num-seqs, tried where nothing says how many rows there are: with more, every other size is a product of something."""
-SMALLEST_SAMPLER = 100 * MIB
-BEYOND_CAPTURED = 256 * MIB
-"""512 tokens of the widest layer that was seen, 2 bytes each, take a tenth of it."""
-SAMPLER_BYTES = (4, 8, 12)
-NOT_PYTORCH = 8 * GIB  # more than a process has beside what PyTorch counts
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
-HIGHEST_UTILIZATION = 0.95
 SLEEP_FREED_LITTLE = 0.05  # of what is still in use: where sleep works it gives back most of what the engine held
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
-NO_POOL = 0.75  # of the budget: what a pool leaves of it is little
-USUAL_UTILIZATION = 0.9
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
-_CONTEXT = 3 * GIB  # more than a process keeps on a card that it only reaches over to
-_LISTED = re.compile(r"\bProcess \d+ has (\d+(?:\.\d+)?) ([GM])iB")
 _NAMED_SIZE = re.compile(r"-(\d{1,4})GB$")
-_OLD_ALLOCATOR = "max_split_size_mb"
-"""What torch's sentence advises in releases whose allocator has no segments that can grow."""
 _SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
-_NOBODY = Speaker(key="")
 
 
 def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> list[Fact]:
     """Every derived fact of this evidence, each with the line of the figure that it rests on."""
-    found = list(_of_error(book, evidence, error)) if error is not None else [cut for cut in (_cut_off(evidence),) if cut is not None]
+    found = list(of_error(book, evidence, error)) if error is not None else [cut for cut in (_cut_off(evidence),) if cut is not None]
     told = [
         *_of_progress(evidence, error),
         *_of_checks(evidence, error),
@@ -47,20 +35,6 @@ def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> lis
         *_of_engine(book, evidence),
     ]
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
-
-
-def stated(kind: str, base: Fact | None, **fields: object) -> Fact:
-    """A fact of a kind that rules/derived.toml lists, at the line of the one that it rests on; at line 0 where it rests on none."""
-    return Fact(
-        id=f"derived.{kind}",
-        kinds=frozenset({kind}),
-        fields=fields,
-        speaker=base.speaker if base else _NOBODY,
-        source=base.source if base else 0,
-        line=base.line if base else 0,
-        text=base.text if base else "",
-        order=base.order if base else 0,
-    )
 
 
 _EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception|Interrupt|Exit)(?::\s|$)|out of memory", re.IGNORECASE)
@@ -91,95 +65,6 @@ def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
 
 def _any_in(marks: Sequence[str], texts: Sequence[str]) -> bool:
     return any(mark in text for text in texts for mark in marks)
-
-
-def _of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
-    at = error.fields
-    tried, free, total = at.get("tried"), at.get("free"), at.get("total")
-    allocated, private, unallocated = at.get("allocated"), at.get("private"), at.get("unallocated")
-    if "memory-error" in error.kinds and "undecided" not in error.kinds:
-        yield stated("decided-error", error)
-    if private:
-        yield stated("private-pools", error, bytes=private)
-        if tried and tried >= BEYOND_CAPTURED and private < (allocated or 0) / 4:  # more of it are the pools of sleep mode
-            yield stated("beyond-captured", error)
-    if tried and (rows := sampler_rows(book, tried, evidence)) is not None:
-        yield stated("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
-    if tried and total and tried > total:
-        yield stated("tried-exceeds-card", error)
-    if tried and free and free > 50 * tried and free > GIB:
-        yield stated("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
-    if tried and unallocated is not None:
-        covers = unallocated >= tried and unallocated > 256 * MIB
-        yield stated("fragmentation-covers" if covers else "fragmentation-excluded", error)
-        if covers and unallocated > GIB and unallocated - (private or 0) >= tried:  # what graphs' pools have spare is for graphs alone
-            yield stated("fragmentation-decides", error)
-    allocator = str(evidence.deployment.environment.get("PYTORCH_CUDA_ALLOC_CONF", ""))
-    claimed = evidence.deployment.value("enable_sleep_mode") is True or evidence.deployment.value("kv_transfer_config")
-    if claimed or _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
-        yield stated("segments-fixed", error)
-    yield from _of_others(evidence, error)
-    utilization = evidence.deployment.number("gpu_memory_utilization")
-    if total and free and total - free < NO_POOL * total * (utilization or USUAL_UTILIZATION):
-        yield stated("no-pool-yet", error)
-    if allocated and total and not private:
-        if utilization and allocated > total * utilization and utilization > 0.5:
-            yield stated("allocated-above-budget", error, budget=round(total * utilization))
-        elif allocated > 0.955 * total:
-            yield stated("allocated-nearly-all", error)
-
-
-def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
-    """What of the card is neither free nor this process's: exactly where the message says what this process has, else at the least."""
-    at = error.fields
-    free, total, process, allocated = at.get("free"), at.get("total"), at.get("process"), at.get("allocated")
-    if not total or free is None or not (process or allocated):
-        return
-    used = total - free
-    if process:
-        others, least, much = used - process - _of_siblings(evidence, error), GIB, total // 10
-    elif at.get("other"):  # in a container the pids do not match: this process is one of those listed, and has what PyTorch allocated
-        own = min((size for size in (at["other"], used - at["other"]) if size >= allocated), default=used)
-        others, least, much = used - own, GIB, total // 10
-    else:
-        others, least, much = used - allocated - (at.get("unallocated") or 0), NOT_PYTORCH, total // 4
-    if others > least:
-        yield stated("others-hold", error, bytes=others)
-        if others > much and not (evidence.deployment.value("enable_sleep_mode") and not process):
-            yield stated("others-hold-much", error, bytes=others)
-
-
-def _of_siblings(evidence: Evidence, error: Fact) -> int:
-    """What the engine's own other workers keep on this card, in bytes: a context each, of one size; zero where that is not plain."""
-    sizes = _LISTED.findall(error.text)
-    if not 2 <= len(sizes) < (evidence.grid.world or 0) or len(set(sizes)) > 1:
-        return 0
-    each = round(float(sizes[0][0]) * (GIB if sizes[0][1] == "G" else MIB))
-    return each * len(sizes) if each < _CONTEXT else 0
-
-
-def sampler_rows(book: Rulebook, tried: int, evidence: Evidence) -> tuple[int, int, int] | None:
-    """(rows, vocabulary, bytes an entry) when a request is rows × vocabulary × 4, 8 or 12 as printed to two decimals; else None.
-
-    4: float32 logits, 8: int64 indices, 12: a sort, which needs both.
-    """
-    rows_said = evidence.deployment.number("max_num_seqs")
-    dummy = next((f.fields["dummy_requests"] for f in evidence.facts if "dummy_requests" in f.fields), None)
-    rows = (int(dummy),) if dummy else (int(rows_said),) if rows_said else ROWS
-    if len(rows) > 1 and (tried < SMALLEST_SAMPLER or (tried % MIB == 0 and (tried // MIB).bit_count() == 1)):
-        return None  # a power of two is a buffer's or a weight's size too
-    unit = GIB if tried >= GIB else MIB
-    shown = round(tried / unit, 2)
-    model = evidence.deployment.model.value if evidence.deployment.model else ""
-    sizes = [size for v in book.vocabularies if _names(v.pattern, model) for size in v.sizes]
-    for count in rows:
-        for vocabulary in sizes:
-            for width in SAMPLER_BYTES:
-                exact = count * vocabulary * width
-                rounded = -(-exact // (2 * MIB)) * 2 * MIB  # the allocator hands out whole 2 MiB above 10 MiB
-                if exact > 20 * MIB and shown in (round(exact / unit, 2), round(rounded / unit, 2)):
-                    return count, vocabulary, width
-    return None
 
 
 def _names(pattern: str, name: str) -> bool:
@@ -346,11 +231,11 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
     if deployment.number("kv_cache_memory_bytes") or "kv_cache_memory_bytes" in deployment.tried:
         yield stated("pool-in-bytes", error)
     utilization = deployment.number("gpu_memory_utilization")
-    if utilization is not None and utilization >= HIGHEST_UTILIZATION:
+    if utilization is not None and utilization >= HIGHEST:
         yield stated("utilization-high", error, value=utilization)
     said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
     tried = deployment.tried.get("gpu_memory_utilization", ())
-    if any(isinstance(value, int | float) and value >= HIGHEST_UTILIZATION for value in (*said, *tried)):
+    if any(isinstance(value, int | float) and value >= HIGHEST for value in (*said, *tried)):
         yield stated("utilization-at-limit", error)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from bot.diagnosis.derived import stated
+from bot.diagnosis.stated import stated
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.size import GB, GIB, gib
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from bot.diagnosis.derived import stated
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.stated import stated
 from bot.domain.evidence import Fact
 from bot.domain.size import GIB, gib
 

@@ -315,8 +315,9 @@ class Wording(Shape, frozen=True):
 
 
 class Derivation(Shape, frozen=True):
-    """A kind of fact that `bot/diagnosis/derived.py` states, and what it means. `marks`: texts one of which shows it, in a frame's path
-    or an engine's own words.
+    """A kind of fact that `bot/diagnosis/derived.py` and its neighbours state, and what it means.
+
+    `marks`: texts one of which shows it, in a frame's path or an engine's own words.
     """
 
     kind: str

@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from bot.diagnosis import derived, host_pools, weights
-from bot.diagnosis.derived import sampler_rows
+from bot.diagnosis import derived, derived_error, host_pools, weights
+from bot.diagnosis.derived_error import sampler_rows
 from bot.domain.evidence import Evidence
 from bot.domain.size import GIB, MIB
 from bot.rulebook.load import load_rulebook
@@ -48,7 +48,7 @@ def test_far_more_free_than_asked_for_is_no_shortage_when_the_allocator_was_refu
 
 
 def test_the_kinds_that_arithmetic_states_are_those_that_the_rules_list() -> None:
-    source = "".join(inspect.getsource(module) for module in (derived, weights, host_pools))
+    source = "".join(map(inspect.getsource, (derived, derived_error, weights, host_pools)))
     stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source))
     listed = {row.kind for row in load_rulebook().derived}
     assert listed - stated == set()
