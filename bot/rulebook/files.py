@@ -408,34 +408,34 @@ class Unspoken(Shape, frozen=True):
     anchor: Texts = ""
 
 
-class Book(Shape, frozen=True):
-    """All that one rule file may hold; each file holds some of it."""
+class Tables(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """All that the rule files hold; each holds some of it, as `[[name]]`."""
 
-    format: list[FormatRule] = []
-    fact: list[FactRule] = []
-    outer: list[OuterFrame] = []
-    mark: list[Mark] = []
-    rule: list[PhaseRule] = []
-    ruled_out: list[RuledOut] = []
-    remedy: list[RemedyRule] = []
-    avoid: list[AvoidRule] = []
-    question: list[QuestionRule] = []
-    topic: list[Topic] = []
-    redaction: list[Redaction] = []
-    argument: list[ArgumentRule] = []
-    launch: list[Launch] = []
-    advice: list[Advice] = []
-    charge: list[TermRow] = []
-    printed: list[PrintedRow] = []
-    scope: list[ScopeRow] = []
-    accounting: list[AccountingExample] = []
-    release: list[Release] = []
-    wording: list[Wording] = []
-    derived: list[Derivation] = []
-    vocabulary: list[Vocabulary] = []
-    naming: list[Naming] = []
-    model_words: list[ModelWords] = []
-    word: list[Word] = []
-    moment: list[Moment] = []
-    unspoken: list[Unspoken] = []
-    heard: list[Heard] = []
+    formats: list[FormatRule] = msgspec.field(name="format")
+    facts: list[FactRule] = msgspec.field(name="fact")
+    outer: list[OuterFrame]
+    marks: list[Mark] = msgspec.field(name="mark")
+    rules: list[PhaseRule] = msgspec.field(name="rule")
+    ruled_out: list[RuledOut]
+    remedies: list[RemedyRule] = msgspec.field(name="remedy")
+    avoid: list[AvoidRule]
+    questions: list[QuestionRule] = msgspec.field(name="question")
+    topics: list[Topic] = msgspec.field(name="topic")
+    redactions: list[Redaction] = msgspec.field(name="redaction")
+    arguments: list[ArgumentRule] = msgspec.field(name="argument")
+    launches: list[Launch] = msgspec.field(name="launch")
+    advice: list[Advice]
+    charges: list[TermRow] = msgspec.field(name="charge")
+    printed: list[PrintedRow]
+    scopes: list[ScopeRow] = msgspec.field(name="scope")
+    accounting: list[AccountingExample]
+    releases: list[Release] = msgspec.field(name="release")
+    wordings: list[Wording] = msgspec.field(name="wording")
+    derived: list[Derivation]
+    vocabularies: list[Vocabulary] = msgspec.field(name="vocabulary")
+    namings: list[Naming] = msgspec.field(name="naming")
+    model_words: list[ModelWords]
+    words: list[Word] = msgspec.field(name="word")
+    moments: list[Moment] = msgspec.field(name="moment")
+    unspoken: list[Unspoken]
+    heard: list[Heard]

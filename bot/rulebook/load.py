@@ -43,7 +43,7 @@ def load_rulebook(folder: Path | None = None) -> Rulebook:
     folder = folder or rules_folder()
     digest = hashlib.sha256()
     problems: list[str] = []
-    tables: dict[str, list[Any]] = {name: [] for name in files.Book.__struct_fields__}
+    tables: dict[str, list[Any]] = {table: [] for table in _shapes()}
     homes: dict[str, str] = {}
     for path in rule_files(folder):
         data = path.read_bytes()
@@ -54,13 +54,14 @@ def load_rulebook(folder: Path | None = None) -> Rulebook:
         problems.append(f"{folder}: no rule files; the installation is incomplete, install oombot again")
     if problems:
         raise RulebookError(problems)
-    return Rulebook(tables=tables, homes=homes, digest="sha256:" + digest.hexdigest())
+    held = {field.name: tables[field.encode_name] for field in msgspec.structs.fields(files.Tables)}
+    return Rulebook(**held, homes=homes, digest="sha256:" + digest.hexdigest())
 
 
 @cache
 def _shapes() -> dict[str, Any]:
     """The shape of a row of each table."""
-    return {field.name: field.type.__args__[0] for field in msgspec.structs.fields(files.Book)}
+    return {field.encode_name: field.type.__args__[0] for field in msgspec.structs.fields(files.Tables)}
 
 
 def _read_file(name: str, data: bytes, tables: dict[str, list[Any]], homes: dict[str, str], problems: list[str]) -> None:

@@ -1,8 +1,9 @@
 """The rulebook without one of its rules about phases, and what a person reads and acts on."""
 
-import copy
 from collections.abc import Iterator
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.diagnosis.diagnose import diagnose
 from bot.domain.evidence import Evidence
@@ -26,10 +27,7 @@ def names(book: Rulebook) -> Iterator[str]:
 
 def without(book: Rulebook, name: str) -> Rulebook:
     """The same rulebook, that rule left out."""
-    less = copy.copy(book)
-    for part in PARTS:
-        setattr(less, part, [row for row in getattr(book, part) if _name(row) != name])
-    return less
+    return replace(book, **{part: [row for row in getattr(book, part) if _name(row) != name] for part in PARTS})
 
 
 def _name(row: Any) -> str:
