@@ -1,6 +1,5 @@
-"""The app manifest: one YAML file, the HTTP variant made from it, and the scopes that it asks for."""
+"""The app manifest, one YAML file, and the scopes that it asks for."""
 
-import copy
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,16 +18,3 @@ def bot_scopes() -> tuple[str, ...]:
     """Every bot scope, the optional ones last."""
     scopes = manifest()["oauth_config"]["scopes"]
     return (*scopes["bot"], *scopes.get("bot_optional", ()))
-
-
-def http_manifest(public_url: str) -> dict[str, Any]:
-    """The same app over HTTP: request addresses instead of Socket Mode."""
-    made = copy.deepcopy(manifest())
-    address = public_url.rstrip("/") + "/slack/events"
-    made["settings"] |= {"socket_mode_enabled": False}
-    made["settings"]["event_subscriptions"]["request_url"] = address
-    made["settings"]["interactivity"] |= {"request_url": address}
-    for command in made["features"]["slash_commands"]:
-        command["url"] = address
-    made["oauth_config"]["redirect_urls"] = [public_url.rstrip("/") + "/slack/oauth_redirect"]
-    return made

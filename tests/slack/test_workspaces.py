@@ -13,7 +13,7 @@ from cryptography.fernet import InvalidToken
 from bot.settings import Settings, SettingsError
 from bot.slack.app import build_slack
 from bot.slack.installs import Identity, cipher
-from bot.slack.manifest import bot_scopes, http_manifest, manifest
+from bot.slack.manifest import bot_scopes, manifest
 from bot.slack.surfaces import SURFACES
 from tests.fakeslack import Person
 from tests.fakeslack.methods import METHODS, READ
@@ -237,14 +237,11 @@ def test_every_surface_file_stands_in_the_one_list() -> None:
     assert files == listed
 
 
-def test_every_scope_has_its_reason_and_the_http_variant_needs_no_socket() -> None:
+def test_every_scope_has_its_reason_and_the_description_its_length() -> None:
     text = (Path(__file__).parents[2] / "bot" / "slack" / "manifest.yaml").read_text(encoding="utf-8")
     for scope in bot_scopes():
         line = next(line for line in text.splitlines() if line.strip().startswith(f"- {scope} "))
         assert len(line.partition("# ")[2]) > 5, scope
-    made = http_manifest("https://oom.example/")
-    assert made["settings"]["event_subscriptions"]["request_url"] == "https://oom.example/slack/events"
-    assert made["settings"]["socket_mode_enabled"] is False
     assert manifest()["settings"]["socket_mode_enabled"] is True
     assert 174 <= len(manifest()["display_information"]["long_description"]) <= 4_000
 
