@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.shape import CACHES, Cache, ModelShape
+from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
 from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
 from bot.reading.model.numbers import Config, language_config
-from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import Family, LayerRule, Models
 
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"heads": {"kv_heads": "kv_heads", "key_dim": "head_dim", "value_dim": "value_dim"}}

@@ -32,7 +32,7 @@ def read_quantization(
 
     `rules`: the family's [weights] table, already narrowed. UnknownQuantization when the method is not one we know.
     """
-    settings = config.get("quantization_config") or _nested(config) or beside
+    settings = settings_of(config) or beside
     if settings:
         return fitted(_checkpoint(settings), rules)
     if not argument or argument in ("none", "auto"):
@@ -70,12 +70,11 @@ def fitted(quantization: Quantization, rules: Mapping[str, Any]) -> Quantization
     return replace(quantization, linear=linear, experts=experts)
 
 
-def _nested(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    for key in ("text_config", "llm_config", "language_config", "compression_config"):
-        inner = config.get(key)
-        if isinstance(inner, Mapping) and inner.get("quantization_config"):
-            return inner["quantization_config"]  # type: ignore[no-any-return]
-    return config.get("compression_config")
+def settings_of(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Quantization settings as config.json or its language part holds them; None where it has none."""
+    parts = [config, *(config.get(key) for key in ("text_config", "llm_config", "language_config", "compression_config"))]
+    said = (part.get("quantization_config") for part in parts if isinstance(part, Mapping))
+    return next(filter(None, said), None) or config.get("compression_config")
 
 
 def _checkpoint(settings: Mapping[str, Any]) -> Quantization:

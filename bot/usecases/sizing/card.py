@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bot.reading.model.quantization_config import settings_of
 from bot.rulebook.gpus import capability
 from bot.usecases.sizing.settings import Engine
 from bot.usecases.sizing.values import Refused, quantization_method
@@ -51,8 +52,7 @@ def _by_algorithm(method: str, question: Mapping[str, Any]) -> str:
     if method != "modelopt":
         return method
     config, beside = question.get("config"), question.get("hf_quant_config")
-    inside = config.get("quantization_config") if isinstance(config, Mapping) else None
-    for table in (inside, beside):
+    for table in (settings_of(config) if isinstance(config, Mapping) else None, beside):
         nested = table.get("quantization", table) if isinstance(table, Mapping) else None
         if isinstance(nested, Mapping) and nested.get("quant_algo"):
             algorithm = str(nested["quant_algo"]).upper()

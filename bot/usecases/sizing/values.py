@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from bot.reading.model.quantization_config import settings_of
+
 MOST = 10**15
 """More bytes, tokens or requests than any deployment has; beyond it figures multiply to what no float holds."""
 
@@ -136,11 +138,6 @@ def shown(value: Any) -> str:
 def quantization_method(given: Mapping[str, Any]) -> str:
     """How the weights are quantized: the flag, else what config.json or the file beside it says; empty when they are not."""
     config = given.get("config")
-    tables = [config, config.get("text_config")] if isinstance(config, Mapping) else []
-    said = [
-        table["quantization_config"]
-        for table in tables
-        if isinstance(table, Mapping) and isinstance(table.get("quantization_config"), Mapping)
-    ]
-    named = str(said[0].get("quant_method") or "") if said else ""
+    settings = settings_of(config) if isinstance(config, Mapping) else None
+    named = str(settings.get("quant_method") or "") if isinstance(settings, Mapping) else ""
     return str(given.get("quantization") or named or ("modelopt" if given.get("hf_quant_config") else ""))

@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape
 from bot.reading.model.config import UnknownArchitecture, read_shape
+from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
 from bot.reading.model.numbers import Missing, stretched
-from bot.reading.model.quantization import kv_dtype_of, kv_scheme_of
 from bot.rulebook.models import load_models
 
 MODELS = load_models()
