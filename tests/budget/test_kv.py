@@ -117,6 +117,8 @@ def test_the_elements_of_one_state_on_one_rank(state: State, tp: int, elements: 
 
 def test_drafted_tokens_lengthen_the_convolution_window() -> None:
     assert state_elements(GatedDelta(16, 48, 128, 128, 4), 1, draft=2)[0] == 5 * 10_240
+    assert state_elements(KimiDelta(96, 128, 4), 8, draft=2)[0] == 3 * 5 * 1_536
+    assert state_elements(Mamba2(16_384, 8, 256, 64, 256, 4), 2, draft=2)[0] == 5 * 10_240
 
 
 def test_a_convolution_that_every_rank_keeps_whole_is_dilated_and_grows_with_what_is_drafted() -> None:
@@ -128,6 +130,11 @@ def test_the_recurrent_matrix_may_be_wider_than_the_window() -> None:
     page = page_of(GatedDelta(16, 48, 128, 128, 4), 1, settings)
     assert page.payload == 3 * 10_240 * 2 + 48 * 128 * 128 * 4
     assert page.block == 784
+
+
+def test_the_matrix_of_kimi_delta_attention_is_kept_in_float32_whatever_is_asked() -> None:
+    page = page_of(KimiDelta(96, 128, 4), 8, replace(SETTINGS, state_bytes=2, conv_bytes=2))
+    assert page.payload == 9 * 1_536 * 2 + 12 * 128 * 128 * 4
 
 
 def test_a_longer_block_holds_as_many_times_the_bytes() -> None:

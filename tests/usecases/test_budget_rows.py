@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from bot.cli.show_diagnosis import diagnosis_text
 from bot.domain.incident import Contribution
 from bot.pictures.bars import bars_of
 from bot.rulebook.load import load_rulebook
 from bot.store.erasure import blanked
 from bot.usecases.as_json import BUDGET_FIGURES
-from bot.usecases.budget_rows import FIGURES, at_the_error, of_what_failed
+from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
 
@@ -74,3 +76,22 @@ def test_an_erased_incident_keeps_no_container_and_shows_its_budgets() -> None:
 def test_every_figure_of_the_contract_has_a_name_and_no_other_has() -> None:
     assert set(FIGURES) == set(BUDGET_FIGURES) - {"graphs_inside_budget"}, "that one is a yes or no"
     assert len({figure.label for figure in FIGURES.values()}) == len(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("engine", "reported", "missing"),
+    [
+        ("sglang", {"weights_bytes": 1}, []),
+        ("vllm", {}, ["device memory", "utilization", "weights", "activation peak", "KV pool"]),
+        ("unknown", {"weights_bytes": 1, "total_bytes": 1}, ["utilization", "activation peak", "KV pool"]),
+        ("vllm", {"consumed_bytes": 1, "total_bytes": 1, "kv_cache_bytes": 1}, ["utilization", "activation peak"]),
+    ],
+)
+def test_what_the_engine_usually_reports_is_missed_by_name(engine: str, reported: dict[str, int], missing: list[str]) -> None:
+    assert not_reported({"engine": engine}, reported) == missing
+
+
+def test_what_the_card_held_is_shown_where_one_of_two_figures_says_it() -> None:
+    assert at_the_error({"first_error": {"total_bytes": 3, "free_bytes": 1}}) == []
+    assert at_the_error({"first_error": {"allocated_bytes": 2}}) == [("allocated by PyTorch", 2)]
+    assert at_the_error({"first_error": {"process_bytes": 2}}) == [("in use by this process", 2)]

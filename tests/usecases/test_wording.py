@@ -9,7 +9,20 @@ import pytest
 from bot.domain.diagnosis import Phase
 from bot.domain.engines import ENGINES
 from bot.domain.phases import ELSEWHERE, PHASES
-from bot.usecases.wording import SAID, deed, in_few_words, in_words, incidents, left_alone, named_change, phase_of, what_worked
+from bot.usecases.wording import (
+    SAID,
+    deed,
+    in_few_words,
+    in_words,
+    incidents,
+    left_alone,
+    named_change,
+    phase_of,
+    some_named,
+    span,
+    then_each,
+    what_worked,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,3 +130,37 @@ def test_every_phase_has_words_and_each_other_ones() -> None:
     assert {phase for phase, words in PHASES.items() if not words.inside} == {"not_oom", "unknown"}
     assert {engine for engine, _ in ELSEWHERE} < set(ENGINES)
     assert {phase for _, phase in ELSEWHERE} < set(PHASES)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (None, ""),
+        (1, "1 second"),
+        (1.4, "1 second"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7_199, "120 minutes"),
+        (7_200, "2 hours"),
+        (172_800, "2 days"),
+    ],
+)
+def test_a_duration_is_said_in_the_unit_that_fits(seconds: float | None, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_of_many_incidents_the_first_three_are_named() -> None:
+    assert some_named(["D-1"]) == "D-1"
+    assert some_named(["D-1", "D-2", "D-3"]) == "D-1, D-2, D-3"
+    assert some_named(["D-1", "D-2", "D-3", "D-4", "D-5"]) == "D-1, D-2, D-3 and 2 more"
+
+
+def test_the_next_ones_in_line_stand_inside_a_sentence() -> None:
+    assert then_each([offer("fp8-cache", "--kv-cache-dtype", "set", "fp8"), offer("add-gpus"), offer("")]) == (
+        "set --kv-cache-dtype to fp8; then add a GPU and spread the model over it"
+    )
+
+
+def test_the_value_in_force_is_named_where_the_change_leads_away_from_it() -> None:
+    assert in_words(SEQS, {"max_num_seqs": 256}) == "lower --max-num-seqs to 256"
+    assert in_words(SEQS, {"max_num_seqs": 257}) == "lower --max-num-seqs from 257 to 256"

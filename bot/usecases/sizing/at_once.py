@@ -27,6 +27,8 @@ def _says(requests: int, likely: float, surely: float, document: Document) -> st
         return f"the pool holds the {many} at once"
     if likely >= requests:
         return f"the pool is likely to hold the {many} at once, at the worst of the estimates {int(surely):,} of them"
+    if requests == 1:
+        return "the one request at full length that is asked for does not fit into the pool"
     tokens = (document["kv"]["tokens"] or 0) // requests
     shorter = f"; of about {tokens:,} tokens each all of them would" if document["fits"] and tokens >= 256 else ""
     fitting = f"{int(likely):,} fit" if likely >= 2 else "1 fits" if likely >= 1 else "none fits"

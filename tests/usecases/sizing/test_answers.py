@@ -10,8 +10,10 @@ from bot.budget.search import first, largest
 from bot.domain.overheads import Estimate
 from bot.domain.size import GIB
 from bot.domain.tensors import StoredTensor
+from bot.rulebook.gpus import load_gpus
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
+from bot.usecases.sizing.at_once import at_once
 from bot.usecases.sizing.question import load_sizing, read_question
 from bot.usecases.sizing.search import surely_held
 from bot.usecases.sizing.size import size, size_batch
@@ -426,6 +428,39 @@ def test_a_scheme_for_the_cache_in_compressed_tensors_counts_from_0_15_on() -> N
 
 def test_nobody_who_names_no_number_of_requests_is_told_how_many_fit_at_once() -> None:
     assert ask("llama-3.1-8b", gpu="H100")["at_once"] is None
+
+
+@pytest.mark.parametrize(
+    ("requests", "fitting", "tokens", "says"),
+    [
+        (1, 0.9, 900, "the one request at full length that is asked for does not fit into the pool"),
+        (
+            4,
+            0.9,
+            4096,
+            "of the 4 requests at full length that are asked for, none fits into the pool at once; the others wait, and nothing is reserved for them; of about 1,024 tokens each all of them would",
+        ),
+        (
+            4,
+            1.0,
+            1023,
+            "of the 4 requests at full length that are asked for, 1 fits into the pool at once; the others wait, and nothing is reserved for them",
+        ),
+        (
+            4,
+            2.0,
+            1024,
+            "of the 4 requests at full length that are asked for, 2 fit into the pool at once; the others wait, and nothing is reserved for them; of about 256 tokens each all of them would",
+        ),
+        (4, 4.0, 4096, "the pool holds the 4 requests at full length at once"),
+    ],
+)
+def test_how_many_fit_at_once_is_said_in_figures(requests: int, fitting: float, tokens: int, says: str) -> None:
+    kv = {"max_concurrency": fitting, "tokens": tokens}
+    document = {"kv": kv, "ranks": [{"kv_pool_bytes": GIB}], "limiting_rank": 0, "fits": True}
+    told = at_once(lambda _: None, {"max_num_seqs": requests}, document, load_gpus())
+    assert told is not None
+    assert told["says"] == says
 
 
 @pytest.mark.parametrize(
