@@ -227,6 +227,12 @@ def needed_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (str(math.ceil((needed + GIB / 100) / MIB) * MIB) if needed else None), None
 
 
+def needed_trace_region(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """What the trace needs, in whole MiB above it."""
+    refused = scene.first("not-oom.tt-trace-region")
+    return (None if refused is None else str(math.ceil(refused.fields["needed"] / MIB + 1) * MIB)), None
+
+
 def fewer_items(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Half of the images that a prompt may hold, one where nothing was said; no videos. None where it is one and no video already."""
     said = next((f for f in scene.facts if f.id == "prose.mm-limit"), None)
@@ -326,6 +332,7 @@ COMPUTED: Mapping[str, Compute] = {
         fewer_prefill_tokens,
         pinned_pool,
         needed_pool,
+        needed_trace_region,
         fewer_items,
         smaller_items,
         fewer_capture_sizes,
