@@ -34,11 +34,16 @@ def only_so_much(one: Sentence) -> Mention | None:
 
 
 def implies(one: Sentence) -> bool:
-    """Does it tell of a failure without a word for it: only so much, so much wanted, or what called what?"""
+    """Does it tell of a failure without a word for it: only so much, so much wanted, what called what, what it never gets past?"""
     if one.asks:
         return False
     chained = any(one.text.startswith(CALLS, word.end) for word in one.relations if word.telling)
-    return chained or only_so_much(one) is not None or _nearest(one.all_of(*DEMANDS), [a for a in _amounts(one) if a.unit]) is not None
+    return (
+        one.stuck
+        or chained
+        or only_so_much(one) is not None
+        or _nearest(one.all_of(*DEMANDS), [a for a in _amounts(one) if a.unit]) is not None
+    )
 
 
 def falls_short(one: Sentence, *asking: str) -> Mention | None:

@@ -124,6 +124,7 @@ class Speech:
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if talk[number].relations]
+        loud |= {number for number in naming if talk[number].stuck}
         loud = loud or {number for number in naming if implies(talk[number])}
         failed = any(talk[number].has("shortage", "failure") or implies(talk[number]) for number in loud)
         over = {m.moment for n in naming for m, relation in talk[n].relations.items() if relation in ("past", "before", "off")}

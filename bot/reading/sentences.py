@@ -68,6 +68,12 @@ class Sentence:
         return self.has("question") and not self.told(*COMPLAINTS)
 
     @property
+    def stuck(self) -> bool:
+        """Does it say of a moment that it is not got past?"""
+        threes = zip(self.words, self.words[1:], self.words[2:], strict=False)
+        return any((denies.means, past.means, moment.means) == ("not", "fine", "moment") for denies, past, moment in threes)
+
+    @property
     def supposes(self) -> bool:
         """Does it end as a question and complain of nothing? The requests in it may be none that ran."""
         return not self.has(*COMPLAINTS) and _ASKED.match(self.text, self.words[-1].end) is not None

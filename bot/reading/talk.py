@@ -39,6 +39,8 @@ class Talk:
         if number not in self._read:
             start, end, _ = self._parts[number]
             words = meant_together(self._between(start, end)[:LONGEST], self._text, start, self._words.pairs)
+            if self._text.find("()", start, end) >= 0:  # a function's name is said of nothing else
+                words = [one._replace(telling=one.telling or self._text.startswith("()", one.end)) for one in words]
             means = frozenset([one.means for one in words])
             if "moment" in means and any(one.moment == "prose.denied" for one in words):
                 self.denying.add(number)

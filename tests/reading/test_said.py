@@ -133,7 +133,12 @@ def test_a_complaint_denied_is_none_but_of_what_failed_instead() -> None:
 
 def test_what_is_never_got_past_is_where_it_failed() -> None:
     assert said("It OOMs by 100 MB. Never gets past model_load.") == "load"
+    assert said("It OOMs by 100 MB. I tried a smaller context. Never gets past model_load.") == "load"
     assert said("It gets past model_load.") is None
+
+
+def test_the_name_of_a_function_is_said_of_nothing_else() -> None:
+    assert said("CUDA out of memory in resume(), it touches a CUDA context") == "wake-up"
 
 
 def test_requests_that_are_another_moments_own_are_not_served() -> None:
