@@ -730,3 +730,11 @@ def test_a_full_pool_of_a_connector_is_enlarged_where_the_machine_has_more(machi
     full = "LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32, 256, 1024]), torch.bfloat16) because no memory is available"
     change = judged(f"LMCACHE_MAX_LOCAL_CPU_SIZE=20 vllm serve m\n{machine}\n{full}\n")["recommendation"]
     assert (change["id"], change["value"]) == (first, value)
+
+
+def test_a_pool_given_in_bytes_does_not_depend_on_what_the_page_cache_hid_while_it_was_measured() -> None:
+    words = "On a DGX Spark {} while the model is read, so the KV cache budget is negative and vLLM fails."
+    pinned = judged(words.format("the page cache is counted as overhead"))["recommendation"]
+    raised = judged(words.format("a second model is read"))["recommendation"]
+    assert (pinned["flag"], pinned["direction"]) == ("--kv-cache-memory-bytes", "set")
+    assert raised["flag"] == "--gpu-memory-utilization"
