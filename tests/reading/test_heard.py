@@ -1,11 +1,11 @@
 """What a person's words are mostly said of, asked where no sentence says when memory ran out."""
 
 import pytest
+from msgspec import structs
 
 from bot.domain.incident import Contribution
 from bot.reading.heard import Heard, stems
 from bot.reading.read import read
-from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Heard as Row
 from bot.rulebook.load import load_rulebook
 from tests.bench.hearing import counted
@@ -13,12 +13,8 @@ from tests.bench.hearing import counted
 BOOK = load_rulebook()
 
 
-class _Counted(Rulebook):
-    def __init__(self, *rows: Row) -> None:
-        self.heard = rows
-
-
-SMALL = _Counted(Row("prose.load", 40, "shard 30 gpu 20 the 30"), Row("prose.capture", 40, "graph 30 gpu 20 the 30"))
+COUNTED = [Row("prose.load", 40, "shard 30 gpu 20 the 30"), Row("prose.capture", 40, "graph 30 gpu 20 the 30")]
+SMALL = structs.replace(BOOK, heard=COUNTED)
 
 
 def said(text: str) -> set[str]:
