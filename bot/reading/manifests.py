@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from bot.domain.evidence import LogLine
 
-_FLAG = re.compile(r"""['"]?--?[A-Za-z][\w.-]{0,60}""")
+_FLAG = re.compile(r"""['"`]?--?[A-Za-z][\w.-]{0,60}""")
 _NAME = re.compile(
     r"""[ \t]{0,60}(?:-[ \t]{0,8})?\{?[ \t]{0,8}['"]?name['"]?:[ \t]{0,8}['"]?(?P<name>[A-Z][A-Z0-9_]{2,60})['"]?,?"""
     r"""(?:[ \t]{0,8}['"]?value['"]?:[ \t]{0,8}(?P<value>[^}\n]{1,400}))?\}?[ \t]{0,8}$"""
@@ -22,6 +22,8 @@ _DEFAULT = re.compile(
 """A variable's default, or a conversion, around the value."""
 _PRODUCT = re.compile(r"(?<![\w.*])(\d{1,4})\s?\*\s?1024\b(?!\s?\*)")
 _RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?\s*$")
+_JOINED = re.compile(r"[ \t](?:to|at|of|is|=)$")
+"""What stands between a flag and its value in a sentence that is wrapped there."""
 _CLOSERS = " \t\\`^,'\""
 LONGEST = 4000
 
@@ -64,7 +66,7 @@ def _plainly(text: str) -> str:
 
 
 def _ends_in_flag(text: str) -> bool:
-    text = text[-200:].rstrip(_CLOSERS)
+    text = _JOINED.sub("", text[-200:].rstrip(_CLOSERS)).rstrip(_CLOSERS)
     word = text[max(text.rfind(" "), text.rfind("\t")) + 1 :]
     return "-" in word and _FLAG.fullmatch(word) is not None
 

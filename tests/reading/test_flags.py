@@ -81,6 +81,18 @@ def test_values_listed_in_a_sentence_were_tried() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("dropping `--gpu-memory-utilization` to\n`0.83` alone. It did not start.", 0.83),
+        ("we lowered --gpu-memory-utilization to\n0.83 and it starts", 0.83),
+        ("we looked at --gpu-memory-utilization to\nsee whether 0.83 helps", None),
+    ],
+)
+def test_a_value_that_stands_in_the_next_line_of_a_sentence_is_its_flag_s(text: str, value: float | None) -> None:
+    assert evidence(text).deployment.value("gpu_memory_utilization") == value
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "env:\n  - name: CUDA_VISIBLE_DEVICES\n    value: \"4,5\"",
