@@ -125,6 +125,15 @@ async def test_replies_that_came_before_the_mention_they_answer_are_heard(
         assert len([c for c in incident.contributions if c.text and "capture_model" in c.text]) == 1
 
 
+async def test_a_late_mention_whose_thread_cannot_be_read_is_answered_all_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mention, "LATE", 0.0)
+    async with world.bot():
+        world.slack.fault("conversations.replies", "error", value="missing_scope")
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH), lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert world.ann.sees(world.channel) == []
+
+
 PREVIEW = {"from_url": "https://example.com/x", "service_name": "Example", "title": "CUDA out of memory", "text": CRASH}
 FORWARDED = {"is_share": True, "is_msg_unfurl": True, "from_url": "https://acme.slack.com/archives/C1/p1", "text": CRASH, "fallback": "f"}
 

@@ -83,6 +83,8 @@ async def _thread(room: Room, job: Job, place: Place) -> dict[str, Gathered]:
     try:
         before = await _messages(room, job, place)
     except SlackApiError as refused:
+        if not job.body.get("thread_ts"):  # called at its very beginning: there is hardly more to it
+            return {}
         sentence = f"This thread cannot be read ({refused.response.get('error')}): paste the log here, or use the message shortcut."
         return {"": Gathered((), (sentence,))}
     for said in before:
