@@ -77,9 +77,10 @@ async def diagnose(
     """
     for file, message in gathered.files:
         await room.store.note_file(job.who.team, file, place.channel, message)
-    answer = await _diagnose(room, job, place, gathered, remark, known, anew)
-    await withdraw_late(room, job, place, gathered)
-    return answer
+    try:
+        return await _diagnose(room, job, place, gathered, remark, known, anew)
+    finally:  # also where the answer cannot be given: it may have been kept all the same
+        await withdraw_late(room, job, place, gathered)
 
 
 async def _diagnose(

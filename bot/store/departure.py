@@ -13,9 +13,12 @@ from bot.store.packed import unpack
 from bot.store.tables import contributions, deliveries, incidents, installs, metadata, trials
 
 _OF_INCIDENTS = [table for table in reversed(metadata.sorted_tables) if "incident" in table.c and table.name != "search"]
-_COUNTED = ("counters", "rollups", "search")
-"""What goes with the incidents; of the counters one number stays: a button of an old message must never mean a new incident."""
-_BESIDE = [t for t in metadata.sorted_tables if "team" in t.c and t is not incidents and t not in _OF_INCIDENTS and t.name not in _COUNTED]
+"""What points to an incident, those first that nothing points to."""
+
+_APART = ("incidents", "search", "rollups", "counters", *(table.name for table in _OF_INCIDENTS))
+"""Goes with the incidents; but not the counter of their numbers: a button of an old message must never mean a new incident."""
+
+_BESIDE = [table for table in metadata.sorted_tables if "team" in table.c and table.name not in _APART]
 
 
 def teams_of(connection: Connection, enterprise: str, team: str | None) -> list[str]:
