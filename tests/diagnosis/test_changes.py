@@ -182,15 +182,15 @@ def test_where_nothing_is_known_but_engine_and_phase_its_own_setting_comes_befor
         ("vLLM 0.22: CUDA-graph capture of 51 batch sizes goes OOM during profiling.", "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"),
         ("vllm serve org/m\nGraph capture is OOM. By default it captures to 2048 tokens.", "--cudagraph-capture-sizes"),
         ("vllm serve org/m\nGraph capture is OOM. By default it captures a few.", "--gpu-memory-utilization"),
-        ("vLLM: the kernel repacks the experts when they are first run, and profile_run goes OOM.", None),
+        ("vLLM: the kernel repacks the experts when they are first run, and profile_run goes OOM.", "use-other-kernel"),
         (
-            "vLLM on a DGX Spark: ValueError: No available memory for the cache blocks. The page cache of a cold load is counted as the model's.",
+            "vLLM on a DGX Spark: ValueError: No available memory for the cache blocks. The page cache is counted as the engine's.",
             "--kv-cache-memory-bytes",
         ),
         ("vLLM on a DGX Spark: ValueError: No available memory for the cache blocks.", "--gpu-memory-utilization"),
+        ("resume() in torch_memory_saver's entrypoint fails with OOM at wake up.", "free-trainer-cache"),
     ],
 )
-def test_what_somebody_says_takes_the_memory_is_what_is_changed(text: str, first: str | None) -> None:
+def test_what_somebody_says_takes_the_memory_is_what_is_changed(text: str, first: str) -> None:
     change = judge(BOOK, [Contribution("paste", text)])["recommendation"]
-    assert change["flag"] == first
-    assert first is not None or change["id"] == "use-other-kernel"
+    assert (change["flag"] or change["id"]) == first
