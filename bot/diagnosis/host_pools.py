@@ -22,6 +22,10 @@ LARGE = 0.25
 """The share of the machine's memory from which a pool may be what filled it."""
 LARGE_ALONE = 16 * GIB
 """The same where no line says how much memory there is."""
+SHARE = 0.5
+"""Of the machine's memory for all ranks' pools: the rest holds the processes themselves, and a checkpoint while it is read."""
+_BY_ITSELF = {LMCACHE: 5.0, MOONCAKE: 3.125 * GIB}
+"""What a connector takes where nothing is set, in its unit."""
 
 
 class Pool(NamedTuple):
@@ -76,3 +80,29 @@ def of_host_pools(evidence: Evidence) -> Iterator[Fact]:
 
 def _at(pool: Pool, fact: Fact) -> Fact:
     return replace(fact, source=pool.source, line=pool.line)
+
+
+def cut_to_fit(evidence: Evidence) -> tuple[str | None, int | None]:
+    """(the largest pool's setting cut to each rank's part of its share of the machine's memory, the bytes that this frees); cut in half
+    where nobody says how much memory there is, or it is below that share already.
+    """
+    pool = next(iter(pools_of(evidence)), None)
+    if pool is None:
+        return None, None
+    share = _share(evidence, pool)
+    value = max(1, int(share if share is not None and share < pool.figure else pool.figure / 2))
+    return str(value), max(0, round((pool.figure - value) * POOLS[pool.name][0] * pool.ranks))
+
+
+def enlarged(evidence: Evidence, name: str) -> str | None:
+    """Twice what the connector's pool has, no less than it takes by itself, and no more than its share; None where that is no more."""
+    pool = next((pool for pool in pools_of(evidence) if pool.name == name), Pool(name, _BY_ITSELF[name], 1, 0))
+    share = _share(evidence, pool)
+    figure = max(2 * pool.figure, _BY_ITSELF[name])
+    figure = figure if share is None else min(figure, share)
+    return str(int(figure)) if figure > pool.figure else None
+
+
+def _share(evidence: Evidence, pool: Pool) -> float | None:
+    has = host_has(evidence)
+    return None if has is None else has * SHARE / pool.ranks / POOLS[pool.name][0]

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from bot.diagnosis.figures import Compute, Value, by_default, figure, missing
 from bot.diagnosis.fractions import lower_fraction, lower_utilization, passing_utilization, raise_fraction, raise_utilization
-from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, POOLS, Pool, host_has, pools_of
+from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, cut_to_fit, enlarged
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.weights import fits
@@ -272,41 +272,14 @@ def shifted_partition(scene: Scene, budget: ReportedBudget | None) -> Value:
     return partition(scene), None
 
 
-_DEFAULT_POOL = {LMCACHE: 5.0, MOONCAKE: 3.125 * GIB}
-POOLS_SHARE = 0.5
-"""Of the machine's memory: the rest holds the processes themselves, and a checkpoint while it is read."""
-
-
 def fitting_host_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The largest pool of the machine's memory cut to its share of half of that, in its own unit; to half where nobody says how much
-    memory there is.
-    """
-    pool = next(iter(pools_of(scene.evidence)), None)
-    if pool is None:
-        return None, None
-    share = _share_of_host(scene, pool)
-    figure = share if share is not None and share < pool.figure else pool.figure / 2
-    value = max(1, int(figure))
-    return str(value), max(0, round((pool.figure - value) * POOLS[pool.name][0] * pool.ranks))
+    """The largest pool of the machine's memory cut to what fits, in its own unit."""
+    return cut_to_fit(scene.evidence)
 
 
 def larger_connector_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Twice what the connector's pool has, and no less than it takes by itself; no more than a rank's share of half of the machine's
-    memory, where that is known.
-    """
-    name = LMCACHE if scene.first("lmcache.pool-full") else MOONCAKE
-    default = _DEFAULT_POOL[name]
-    pool = next((pool for pool in pools_of(scene.evidence) if pool.name == name), Pool(name, default, 1, 0))
-    share = _share_of_host(scene, pool)
-    figure = max(2 * pool.figure, default)
-    if share is not None and share < figure:
-        figure = share
-    return (str(int(figure)), None) if figure > pool.figure else (None, None)
-
-
-def _share_of_host(scene: Scene, pool: Pool) -> float | None:
-    has = host_has(scene.evidence)
-    return None if has is None else has * POOLS_SHARE / pool.ranks / POOLS[pool.name][0]
+    """A larger pool for the connector whose own is full; none where the machine has no more."""
+    return enlarged(scene.evidence, LMCACHE if scene.first("lmcache.pool-full") else MOONCAKE), None
 
 
 COMPUTED: Mapping[str, Compute] = {

@@ -22,7 +22,7 @@ _QUERIED = re.compile(rf"[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},")
 _DIGIT = re.compile(r"\d")
 _RAM = re.compile(
     r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))"
-    r"|(?:RAM|host memory|[Mm]emory size):? (?P<size2>\d{1,6} ?[GT]i?B)",
+    r"|(?:RAM|host memory|^[ \t*-]*[Mm]emory size):? (?P<size2>\d{1,6} ?[GT]i?B)",
     re.MULTILINE,
 )
 _LIMIT = re.compile(

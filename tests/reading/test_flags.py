@@ -272,3 +272,11 @@ def test_a_containers_limit_is_read_as_kubernetes_writes_it(said: str, size: int
 
 def test_compose_counts_a_limit_in_powers_of_two() -> None:
     assert evidence("services:\n  vllm:\n    mem_limit: 64g\n").deployment.host["limit_bytes"].value == 64 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("said", "size"), [("Memory size: 768GB, 4 cards", 768 * 10**9), ("GPU memory size: 80GB", None), ("KV cache memory size: 20GB", None)]
+)
+def test_a_memory_size_is_the_machines_where_nothing_says_whose_else(said: str, size: int | None) -> None:
+    memory = evidence(f"{said}\n").deployment.host.get("memory_bytes")
+    assert (None if memory is None else memory.value) == size
