@@ -8,11 +8,9 @@ from typing import Any
 
 from bot.cli.inputs import contributions_of
 from bot.cli.terminal import put
-from bot.domain.incident import Contribution, Origin
+from bot.domain.incident import ABOUT_THE_RANK, READ_LIKE_A_PASTE, Contribution, Origin
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
-
-RANKS = ("rank", "failing_rank")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,16 +42,16 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 def _answer(text: str) -> Contribution:
     from bot.diagnosis.failing import DOES_NOT_KNOW
-    from bot.reading.read import SPOKEN
     from bot.reading.redact import redact
 
     name, mark, value = text.partition("=")
     name, value = name.strip().replace("-", "_"), value.strip()
     if not mark or not name or not value:
         raise Unusable(f"--answer {text}: it takes NAME=VALUE, such as --answer rank=3")
-    if name not in (*RANKS, *SPOKEN):
-        raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join((*RANKS, *sorted(SPOKEN)))}.")
-    if name in RANKS and not (any(c.isdigit() for c in value) or DOES_NOT_KNOW.search(value)):
+    known = (*ABOUT_THE_RANK, *sorted(READ_LIKE_A_PASTE))
+    if name not in known:
+        raise Unusable(f"--answer {name}=…: there is no such question. It is one of {', '.join(known)}.")
+    if name in ABOUT_THE_RANK and not (any(c.isdigit() for c in value) or DOES_NOT_KNOW.search(value)):
         raise Unusable(f"--answer {name}={value}: a rank is a number, such as {name}=3; or say that you do not know.")
     clean, hidden = redact(f"{name}={value}")
     return Contribution("answer", clean, redactions=hidden)

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from bot.diagnosis.derived_error import of_error
-from bot.diagnosis.fractions import HIGHEST
 from bot.diagnosis.stated import stated
 from bot.domain.deployment import Setting
+from bot.domain.engines import HIGHEST_FRACTION
 from bot.domain.evidence import Evidence, Fact, LogLine
 from bot.domain.size import GIB, gib
 from bot.rulebook.book import Rulebook
@@ -231,11 +231,11 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
     if deployment.number("kv_cache_memory_bytes") or "kv_cache_memory_bytes" in deployment.tried:
         yield stated("pool-in-bytes", error)
     utilization = deployment.number("gpu_memory_utilization")
-    if utilization is not None and utilization >= HIGHEST:
+    if utilization is not None and utilization >= HIGHEST_FRACTION:
         yield stated("utilization-high", error, value=utilization)
     said = [f.fields["utilization"] for f in evidence.facts if "utilization" in f.fields] or [utilization]
     tried = deployment.tried.get("gpu_memory_utilization", ())
-    if any(isinstance(value, int | float) and value >= HIGHEST for value in (*said, *tried)):
+    if any(isinstance(value, int | float) and value >= HIGHEST_FRACTION for value in (*said, *tried)):
         yield stated("utilization-at-limit", error)
 
 

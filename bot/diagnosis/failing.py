@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bot.diagnosis.first_error import HEADING, in_words
 from bot.domain.evidence import Evidence, Fact, Speaker
+from bot.domain.incident import ABOUT_THE_RANK
 from bot.domain.rank import Grid, Rank, RankBasis
 
 _WORKER_FILES = (
@@ -85,7 +86,7 @@ def _without_pool(evidence: Evidence) -> Rank | None:
 
 def said_of_rank(evidence: Evidence) -> str | None:
     """What was answered to the question which rank failed."""
-    return evidence.answers.get("rank") or evidence.answers.get("failing_rank")
+    return next((said for name in ABOUT_THE_RANK if (said := evidence.answers.get(name))), None)
 
 
 def answered_rank(evidence: Evidence) -> int | None:

@@ -5,10 +5,9 @@ import math
 from bot.diagnosis.figures import Value, by_default, figure, missing
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
+from bot.domain.engines import HIGHEST_FRACTION
 from bot.domain.size import GIB, MIB
 
-HIGHEST = 0.95
-"""Above it, what comes beside the budget (graphs, communicators, the allocator's own) has no room on any card."""
 USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
 USUAL = 0.8
 """A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
@@ -61,7 +60,7 @@ def _hundredths(share: float) -> float:
 
 
 def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much higher that the missing bytes become part of the budget; at most HIGHEST, or what is free allows."""
+    """So much higher that the missing bytes become part of the budget; at most the highest, or what is free allows."""
     now = _utilization(scene, budget)
     if now is None:
         return None, None
@@ -70,7 +69,7 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     weights = figure(budget, "weights_bytes")
     if total is None and weights and kv is not None:
         total = (weights + kv + USUAL_PEAK) / now  # the budget is what its terms add up to
-    most = min(HIGHEST, math.floor(free / total * 100) / 100) if free and total else HIGHEST
+    most = min(HIGHEST_FRACTION, math.floor(free / total * 100) / 100) if free and total else HIGHEST_FRACTION
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
     elif total and kv is None and weights and weights >= now * total:
@@ -119,6 +118,6 @@ def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Another engine's fraction: a little above the least that makes a pool, else 0.05 higher."""
     least = next((f.fields["least_fraction"] for f in scene.facts if "least_fraction" in f.fields), None)
     if least is not None:
-        return f"{min(HIGHEST, math.ceil((least + 0.02) * 100) / 100):.2f}".rstrip("0"), None
+        return f"{min(HIGHEST_FRACTION, math.ceil((least + 0.02) * 100) / 100):.2f}".rstrip("0"), None
     now = _fraction(scene)
-    return (f"{min(HIGHEST, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)
+    return (f"{min(HIGHEST_FRACTION, now + 0.05):.2f}".rstrip("0"), None) if now else (None, None)

@@ -20,3 +20,5 @@ ENGINES: Mapping[str, Engine] = {
     "llama.cpp": Engine("llama.cpp"),
 }
 """By the contract's ids; beside them there is `unknown`. vLLM's own folders count for less: the others import its code."""
+HIGHEST_FRACTION = 0.95
+"""Of a card. Above it, what comes beside the budget (graphs, communicators, the allocator's own) has no room on any card."""

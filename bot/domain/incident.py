@@ -9,6 +9,13 @@ ContributionKind = Literal["paste", "file", "answer", "outcome"]
 Result = Literal["fixed", "moved", "same", "wrong", "other"]
 RESULTS: tuple[Result, ...] = get_args(Result)
 
+ABOUT_THE_RANK = ("rank", "failing_rank")
+"""What an answer is called that says which process failed first: a word, to which only the question gives sense."""
+READ_LIKE_A_PASTE = frozenset(
+    {"first_error", "memory_report", "engine_config", "engine_version", "gpu_inventory", "model_config", "workload"}
+)
+"""The other questions: an answer to one is evidence."""
+
 LOCAL_TEAM = "local"
 
 

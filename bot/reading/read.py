@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.domain.deployment import Deployment, Setting
 from bot.domain.evidence import Evidence, Fact, LogLine
-from bot.domain.incident import Contribution
+from bot.domain.incident import READ_LIKE_A_PASTE, Contribution
 from bot.domain.known import Known
 from bot.reading.facts import read_facts
 from bot.reading.flags import read_arguments
@@ -22,8 +22,7 @@ from bot.reading.versions import engine_of, narrowed_range, printed_version
 from bot.rulebook.book import Rulebook
 
 LONG_ANSWER = 160
-SPOKEN = frozenset({"first_error", "memory_report", "engine_config", "engine_version", "gpu_inventory", "model_config", "workload"})
-"""Questions whose answer is text to be read like a paste."""
+"""Letters from which an answer is evidence, whatever was asked."""
 
 
 def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0) -> Evidence:
@@ -82,7 +81,7 @@ def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
         name, mark, value = one.text.partition("=")
         if one.kind in ("paste", "file"):
             found.append(one)
-        elif one.kind == "answer" and mark and name.strip() in SPOKEN and value.strip():
+        elif one.kind == "answer" and mark and name.strip() in READ_LIKE_A_PASTE and value.strip():
             found.append(replace(one, text=value))
         elif one.kind == "answer" and len(one.text) > LONG_ANSWER:
             found.append(one)

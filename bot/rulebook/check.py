@@ -10,6 +10,7 @@ import regex
 from packaging.version import InvalidVersion, Version
 
 from bot.domain.engines import ENGINES
+from bot.domain.incident import ABOUT_THE_RANK, READ_LIKE_A_PASTE
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook, texts, written
 from bot.rulebook.fields import KINDS, parse
@@ -40,8 +41,8 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _fields, _anchors, _without_example, _versions, _arguments, _engines, _references, _kinds, _words, _heard, _secrets, _accounting,
-        _releases,
+        _fields, _anchors, _without_example, _versions, _arguments, _engines, _references, _questions, _kinds, _words, _heard, _secrets,
+        _accounting, _releases,
     )  # fmt: skip
     found = chain(_patterns(book, wanted), *(check(book) for check in checks))
     return [problem for problem in found if wanted(problem.file, problem.rule.partition("]] ")[2])]
@@ -249,6 +250,13 @@ def _conditions(book: Rulebook) -> Iterator[tuple[str, str, list[files.Condition
         (("question", r.id, r) for r in book.questions),
     )
     yield from ((table, rule_id, [*r.all, *r.any, *r.none]) for table, rule_id, r in asking)
+
+
+def _questions(book: Rulebook) -> Iterator[Problem]:
+    """Every question is one whose answer is read."""
+    for question in book.questions:
+        if question.id not in {*ABOUT_THE_RANK, *READ_LIKE_A_PASTE}:
+            yield _problem(book, "question", question.id, "an answer to it would not be read: bot/domain/incident.py names those that are")
 
 
 def _kinds(book: Rulebook) -> Iterator[Problem]:

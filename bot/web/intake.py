@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import IO, Literal
 
-from bot.domain.incident import Contribution
+from bot.domain.incident import ABOUT_THE_RANK, Contribution
 from bot.reading.archive import opened
 from bot.reading.contributed import contributed
 from bot.reading.large import LARGE
@@ -19,8 +19,6 @@ from bot.web.door import Aside
 from bot.web.forms import Form
 
 UNKNOWN = "unknown"
-WORDS = ("failing_rank", "rank", "workload", "outcome")
-"""Questions whose answer is a word. Every other one asks for lines, and a line is evidence however short it is."""
 
 EMPTY = "There is nothing to read yet. Paste the log or choose a file; best is everything from the start of the server to its end."
 
@@ -79,6 +77,6 @@ def answer(question: str, value: str, author: str | None, at: datetime) -> Contr
     text, redactions = redact(value.strip().replace("\r\n", "\n"))
     if not text:
         raise Unusable("The answer is empty. Type it, paste what the command printed, or choose “I don't know”.")
-    if (question in WORDS and len(text) <= LONG_ANSWER) or text == UNKNOWN:
+    if (question in ABOUT_THE_RANK and len(text) <= LONG_ANSWER) or text == UNKNOWN:
         return Contribution("answer", f"{question}={' '.join(text.split())}", name=question, author=author, at=at, redactions=redactions)
     return Contribution("paste", text, name=question.replace("_", " "), author=author, at=at, redactions=redactions)

@@ -158,6 +158,7 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "a.secret: a counterexample names 'a.gone', which no file has",
         "serving: names the fact 'a.nowhere', which no file has",
         "a.question: names the kind 'tried-gone', which no fact has and nothing derives",
+        "a.question: an answer to it would not be read",
         "a.moment: 'Too small' stands under lack already",
         "a.moment: no example",
         "(?i)tiny: does not match its example 'Qwen3-0.6B'",

@@ -234,7 +234,7 @@ async def test_an_answer_goes_into_the_incident_by_name(browser: Browser, shelf:
     token = await browser.token("/d/D-0187")
     for data, expected in (
         ({"question": "failing_rank", "answer": " rank\n3 "}, ("answer", "failing_rank=rank 3")),
-        ({"question": "workload", "answer": "", "choice": "serving"}, ("answer", "workload=serving")),
+        ({"question": "workload", "answer": "", "choice": "serving"}, ("paste", "serving")),
         ({"answer": "", "unknown": "yes"}, ("answer", "gpu_inventory=unknown")),
         ({"answer": "pid, name\n88123, python"}, ("paste", "pid, name\n88123, python")),
         ({"question": "engine_config", "answer": "vllm serve acme/heron"}, ("paste", "vllm serve acme/heron")),

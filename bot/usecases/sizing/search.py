@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from bot.budget.search import first, largest
+from bot.domain.engines import HIGHEST_FRACTION
 from bot.domain.size import gib
 from bot.rulebook.gpus import Gpus
 from bot.usecases.sizing.checkpoints import Checkpoint, checkpoints
@@ -21,7 +22,6 @@ LEAST_LENGTH = 1024
 CHEAPEST = 3
 """Ways that are told, and beside them the cheapest with other cards where none of these needs them: a choice, not a catalogue."""
 TENSOR_SIZES = (1, 2, 4, 8, 16, 32)
-MOST_UTILIZATION = 0.95  # above it, what comes on top of the budget (graphs, communicators) has no room on any card
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ def _shorter(ask: Ask, document: Document) -> Iterator[Change]:
 
 def _budget(ask: Ask, question: Mapping[str, Any], used: float) -> Iterator[Change]:
     """The smallest utilization above the one that is used; it sizes nothing when the pool is given."""
-    if question.get("kv_cache_memory_bytes") is not None or used >= MOST_UTILIZATION:
+    if question.get("kv_cache_memory_bytes") is not None or used >= HIGHEST_FRACTION:
         return
-    steps = [round(used + 0.01 * n, 2) for n in range(1, 100) if used + 0.01 * n <= MOST_UTILIZATION + 1e-9]
+    steps = [round(used + 0.01 * n, 2) for n in range(1, 100) if used + 0.01 * n <= HIGHEST_FRACTION + 1e-9]
     share = first(steps, lambda value: _fits(ask, {"gpu_memory_utilization": value}))
     if share is not None:
         yield Change({"gpu_memory_utilization": share}, "less room outside the budget for graphs, communicators and other processes", 10)
