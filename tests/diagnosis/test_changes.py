@@ -194,3 +194,18 @@ def test_where_nothing_is_known_but_engine_and_phase_its_own_setting_comes_befor
 def test_what_somebody_says_takes_the_memory_is_what_is_changed(text: str, first: str) -> None:
     change = judge(BOOK, [Contribution("paste", text)])["recommendation"]
     assert (change["flag"] or change["id"]) == first
+
+
+@pytest.mark.parametrize(("weights", "values"), [("72.10", {"0.93"}), ("77.90", set())])
+def test_a_fraction_is_raised_to_what_holds_the_weights_or_not_at_all(weights: str, values: set[str]) -> None:
+    text = (
+        "vllm serve org/m --gpu-memory-utilization 0.9\n"
+        f"(EngineCore pid=8) INFO 11-18 10:00:00 [gpu_model_runner.py:4854] Model loading took {weights} GiB memory and 99.0 seconds\n"
+        "(EngineCore pid=8) INFO 11-18 10:00:05 [gpu_worker.py:440] Free memory on device (78.9/79.18 GiB) on startup. Desired GPU memory utilization is (0.9, 71.26 GiB). \n"
+        "(EngineCore pid=8) ERROR 11-18 10:00:09 [core.py:870] ValueError: No available memory for the cache blocks. "
+        "Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+    )
+    document = judge(BOOK, [Contribution("paste", text)])
+    offered = [document["recommendation"], *document["alternatives"]]
+    assert document["phase"] == "kv_cache_sizing"
+    assert {change["value"] for change in offered if change["flag"] == "--gpu-memory-utilization"} == values
