@@ -32,10 +32,11 @@ class Speech:
         self._aside = {moment.id for moment in book.moments if moment.aside}
         bits = self._words.bits
         self._shortages, self._complaints, self._failures = bits("shortage"), bits(*COMPLAINTS), bits("failure", "error", "killed")
-        halves = [rarer for rarer, _, _ in self._words.pairs]
+        halves = [half for pair in self._words.pairs for half in pair[:2]]
+        self._moment, self._pairs = bits("moment"), [(bits(one), bits(other)) for one, other, _ in self._words.pairs]
         self._named, self._asides = bits("moment", *halves), bits(*self._aside, "retracted")
         self._telling = bits(*TELLING, *(moment.id for moment in book.moments if moment.alone))
-        self._free, self._eager = bits("free"), bits("eager")
+        self._free, self._eager, self._short = bits("free"), bits("eager"), bits("shortage", "lack")
         self._before, self._sure = bits("before"), bits("telling", *halves)
         self._joined = bits("there", "request-length")
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._joined | self._asides)
@@ -96,10 +97,14 @@ class Speech:
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
         by_itself = SURE if held & self._telling or (held & self._joined and held & self._complaints) else 0
-        if not (held & self._named and held & self._complaints):
+        if not (self._names(held) and held & self._complaints):
             return by_itself
         instead = bool(held & self._before)
         return max(by_itself, max(WEIGHT.values()) + 2 * bool(held & self._sure or instead) + bool(held & self._rather or instead))
+
+    def _names(self, held: int) -> bool:
+        """May a sentence with these words name a moment, by one of them or by two together?"""
+        return held & self._moment != 0 or any(held & one and held & other for one, other in self._pairs)
 
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
@@ -123,7 +128,7 @@ class Speech:
             return None
         complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
-        naming = [number for number in talk.holding(self._named) if talk[number].relations]
+        naming = [number for number in talk.holding(self._named) if self._names(talk.held(number)) and talk[number].relations]
         loud |= {number for number in naming if talk[number].stuck}
         loud = loud or {number for number in naming if implies(talk[number])}
         failed = any(talk[number].has("shortage", "failure") or implies(talk[number]) for number in loud)
@@ -166,7 +171,7 @@ class Speech:
             failing = (talk[number] for number in talk.holding(self._failures) if talk[number].has(*DEMANDS))
             word = next((word for one in failing if one.told("failure", "killed") and (word := falls_short(one))), None)
         if word is None and not talk.holds(self._complaints):
-            word = next((word for number in talk.holding(self._named) if (word := only_so_much(talk[number]))), None)
+            word = next((word for one in talk.read if (word := only_so_much(one))), None)
         return None if word is None else self._at("prose.oom", word.start, 0)
 
     def _failure(self, talk: Talk) -> Said | None:
@@ -178,7 +183,7 @@ class Speech:
         """What says that memory is not what failed; another fault only where something failed at all."""
         if not talk.denying and not talk.holds(self._asides | self._free):
             return
-        aside, free = [talk[number] for number in self._speak_aside(talk)], self._plenty(talk)
+        aside = [talk[number] for number in self._speak_aside(talk)]
         failed = any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints))
         for one in aside:
             for moment in (moment for moment in one.relations if moment.moment in self._aside):
@@ -186,7 +191,7 @@ class Speech:
                     yield self._at(moment.moment, moment.start, 0)
             for word in one.all_of("retracted"):
                 yield self._at("prose.denied", word.start, 0)
-        if free is not None and failed and not any(talk[n].has("shortage", "lack") for n in talk.holding(self._complaints)):
+        if failed and not talk.holds(self._short) and (free := self._plenty(talk)) is not None:
             yield self._at("prose.denied", free.start, 0)
 
     def _at(self, moment: str, at: int, weight: int = SURE) -> Said:

@@ -50,6 +50,11 @@ class Talk:
     def _between(self, start: int, end: int) -> list[Mention]:
         return [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
 
+    @property
+    def read(self) -> list[Sentence]:
+        """The sentences that were read so far."""
+        return [*self._read.values()]
+
     def holding(self, bits: int) -> Iterator[int]:
         """The sentences that may hold one of these words."""
         return (number for number, part in enumerate(self._parts) if part.held & bits) if self.holds(bits) else iter(())
