@@ -209,3 +209,13 @@ def test_a_fraction_is_raised_to_what_holds_the_weights_or_not_at_all(weights: s
     offered = [document["recommendation"], *document["alternatives"]]
     assert document["phase"] == "kv_cache_sizing"
     assert {change["value"] for change in offered if change["flag"] == "--gpu-memory-utilization"} == values
+
+
+@pytest.mark.parametrize(("spare", "first"), [("3.98 GiB", "set-expandable-segments"), ("0.40 GiB", "stop-other-process")])
+def test_memory_that_was_there_in_pieces_is_joined_before_a_neighbour_is_stopped(spare: str, first: str) -> None:
+    text = (
+        "vllm serve org/m\nWhile it serves requests: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.70 GiB. GPU 0 has a total capacity of "
+        "139.81 GiB of which 3.60 GiB is free. Including non-PyTorch memory, this process has 11.35 GiB memory in use. Process 174 has 124.83 GiB "
+        f"memory in use. Of the allocated memory 7.01 GiB is allocated by PyTorch, and {spare} is reserved by PyTorch but unallocated.\n"
+    )
+    assert judge(BOOK, [Contribution("paste", text)])["recommendation"]["id"] == first
