@@ -92,15 +92,18 @@ def _patterns(book: Rulebook, wanted: Wanted) -> Iterator[Problem]:
 
 
 def _tires(tried: Callable[..., Any], line: str) -> bool:
-    begun = process_time()
+    """Does it take long, and more than twice as much again over a line four times as long? In processor time: others may be busy."""
     try:
-        tried(line, timeout=TIMEOUT)
-        took = process_time() - begun
-        if took > TIME_LIMIT:
-            tried(line + 3 * line[-3000:], timeout=8 * took)
+        took = _seconds(tried, line)
+        return took > TIME_LIMIT and _seconds(tried, line + 3 * line[-3000:]) > 8 * took
     except TimeoutError:
         return True
-    return False
+
+
+def _seconds(tried: Callable[..., Any], line: str) -> float:
+    begun = process_time()
+    tried(line, timeout=TIMEOUT)
+    return process_time() - begun
 
 
 def _tiring(rule: Any) -> Iterator[str]:
