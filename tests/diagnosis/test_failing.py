@@ -222,3 +222,7 @@ def test_logs_of_one_model_are_one_incident() -> None:
 
 def test_memory_that_is_only_said_to_have_run_out_is_not_said_to_have_held() -> None:
     assert judged("it says cuda out of memory at startup")["summary"].startswith("Memory is said to have run out")
+
+
+def test_whoever_names_memory_in_another_word_is_not_told_that_none_failed() -> None:
+    assert judged("the 32B goes OOM and that is all I know")["summary"].startswith("Memory is said to have run out")
