@@ -17,6 +17,7 @@ LITTLE_FREE = 0.35  # below this share of the card another process holds it; abo
 SLEEP_FREED_LITTLE = 0.05  # of what is still in use: where sleep works it gives back most of what the engine held
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
+V0_BLOCK = 16  # tokens, on a card
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
@@ -93,8 +94,19 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
             yield stated("pool-not-positive", fact, kv_cache_bytes=fact.fields["kv_cache_bytes"])
         if 0 < fact.fields.get("max_concurrency", 1) < 1:
             yield stated("holds-less-than-one", fact)
+        if (tokens := _too_few_tokens(evidence, fact)) is not None:
+            yield stated("holds-less-than-one", fact, tokens=tokens)
         if fact.id in ("vllm.blocks", "typed.blocks") and fact.fields.get("num_gpu_blocks", 1) <= 0:
             yield stated("pool-not-positive", fact)
+
+
+def _too_few_tokens(evidence: Evidence, fact: Fact) -> int | None:
+    """The tokens of V0's blocks on the card, where one request may be longer than all of them; its block has 16 unless one is set."""
+    blocks, length = fact.fields.get("num_gpu_blocks", 0), evidence.deployment.number("max_model_len")
+    if fact.id != "vllm.blocks" or str(fact.fields["device"]).lower() not in ("gpu", "cuda", "rocm") or not length:
+        return None
+    tokens = int(blocks * (evidence.deployment.number("block_size") or V0_BLOCK))
+    return tokens if 0 < tokens < length else None
 
 
 def _in_a_running_loop(line: LogLine) -> bool:

@@ -149,6 +149,7 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
 def _before_its_place(evidence: Evidence, speaker: Speaker, fact: Fact | None) -> bool:
     """Did it fail while its device was prepared? Until then every worker signs without its place in the grid (0.17 and later)."""
     functions = {f.function for f in evidence.frames if f.speaker.key == speaker.key}
+    functions |= {str(f.fields["call"]) for f in evidence.facts if "call-shown" in f.kinds and f.speaker.key == speaker.key}
     loaded = functions & {"load_model", "get_model"} or any(
         f.speaker.key == speaker.key and f.id.startswith("vllm.load-") for f in evidence.facts
     )

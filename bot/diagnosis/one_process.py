@@ -62,6 +62,9 @@ def _why(scene: Scene, phase: Phase) -> str | None:
         return f"line {named.line} speaks of one card"
     if phase == "kv_cache_sizing" and (terms := scene.first("vllm.v0-terms")) is not None:
         return f"V0 printed line {terms.line} without a worker's signature"
+    size = scene.evidence.deployment.arguments.get("tensor_parallel_size")
+    if phase == "kv_cache_sizing" and scene.has("vllm.blocks") and size is not None and size.value == 1:
+        return f"V0 counted its blocks with the tensor_parallel_size=1 of line {size.line}"
     if scene.error_fact is None or not raised_here(scene.error_fact):
         return None
     if (starts := scene.first("one-process")) is not None:

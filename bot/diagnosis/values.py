@@ -53,10 +53,13 @@ def fp8_cache(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 
 def fitting_length(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """The engine's own estimate of the longest context; else what the pool's tokens hold."""
+    """The engine's own estimate of the longest context; else what the pool's tokens or blocks hold."""
     estimate = figure(budget, "estimated_max_model_len")
     if estimate:
         return str(int(estimate)), None
+    few = next((fact.fields["tokens"] for fact in scene.named("holds-less-than-one") if "tokens" in fact.fields), None)
+    if few is not None:
+        return str(few), None
     tokens = figure(budget, "kv_tokens")
     if tokens and scene.error is not None and scene.error.kind == "context_exceeds_cache":
         return str(int(tokens)), None

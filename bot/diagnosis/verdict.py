@@ -102,7 +102,7 @@ def _named_cause(scene: Scene) -> Fact | None:
 
 def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     """A log that came up and shows no error is no failure; nor is a question about how memory is used."""
-    asks = scene.first("asks")
+    asks = scene.first("asks") if scene.has("ready") or not scene.has("progress") else None  # it shows a start that never ended
     broke = any(scene.has(kind) for kind in ("says-failure", "says-oom", "host-kill", "process-died"))
     silent = scene.error is None and not broke and not _broken(scene)
     if asks is not None and silent:

@@ -13,7 +13,8 @@ from bot.rulebook.patterns import compiled, quick
 Pattern = re.Pattern[str] | regex.Pattern[str]
 LONGEST = 4000
 _LOOK, _REMEMBERED = 3, 20_000
-_SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]")
+_SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]|^\W{0,3}\[(?:Bug|Usage|Question|Help|Issue)\]")
+"""Two words side by side, or how the title of a report begins (`[Bug]: Mixtral 8x7B crash`)."""
 
 
 def is_unsigned(line: LogLine) -> bool:
