@@ -8,7 +8,8 @@ from itertools import accumulate
 from typing import Any
 
 from bot.domain.evidence import Fact, Frame, LogLine
-from bot.reading.anchored import BEFORE, BEHIND, SHORT, FactFinder, finder_of, matched
+from bot.reading.anchored import BEFORE, BEHIND, SHORT, finder_of, matched
+from bot.reading.figures import Figures
 from bot.reading.heard import heard_of
 from bot.reading.prose import Talking, is_unsigned
 from bot.reading.said import speech_of
@@ -16,7 +17,7 @@ from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
 from bot.rulebook.files import FactRule, Moment
-from bot.rulebook.patterns import compiled, groups, quick
+from bot.rulebook.patterns import compiled, groups
 
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
@@ -33,7 +34,7 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
     facts: list[Fact] = []
     tracebacks = Tracebacks(lines)
-    reader = _Reader(finder_of(book), lines)
+    reader = _Reader(book, lines)
     recurring = _Recurring()
     talking = Talking(book)
     spoken: list[int] = []
@@ -151,12 +152,12 @@ class _Recurring:
 class _Reader:
     """What single lines say. A text is read once under each rule: eight ranks say the same."""
 
-    def __init__(self, finder: FactFinder, lines: Sequence[LogLine]) -> None:
-        self._finder = finder
+    def __init__(self, book: Rulebook, lines: Sequence[LogLine]) -> None:
+        self._finder = finder = finder_of(book)
+        self._figures = Figures(book)
         self._lines = lines
         self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
-        self._figures: dict[tuple[str, int, int], bool] = {}
 
     def facts_of(self, order: int) -> list[Fact]:
         """What the line at this place says."""
@@ -191,7 +192,7 @@ class _Reader:
         unsigned = is_unsigned(line)
         own = self._anchored.get(order, {})
         for rule in rules:
-            if ("prose" in rule.kinds and not unsigned) or (rule.figure and not self._figured(order, rule)):
+            if "prose" in rule.kinds and not unsigned:
                 continue
             fields = self._captured(rule, going_on, alone=rule.id in own)
             if fields is not None and _falls_short(rule, fields):
@@ -199,15 +200,6 @@ class _Reader:
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order, at=line.at,
                 )  # fmt: skip
-
-    def _figured(self, order: int, rule: FactRule) -> bool:
-        """Does a figure stand there, or where the line may go on?"""
-        spans = max(rule.spans, 1)
-        known = (rule.figure, order, spans)
-        if known not in self._figures:
-            figure = quick(f"(?i){rule.figure}")
-            self._figures[known] = any(figure.search(line.text) for line in self._lines[order : order + 1 + spans])
-        return self._figures[known]
 
     def _captured(self, rule: FactRule, going_on: "_GoingOn", *, alone: bool) -> dict[str, Any] | None:
         """What the rule captures of the line, if a text that it needs stands in it, or of it and what follows: where the line goes on,
@@ -232,7 +224,9 @@ class _Reader:
         """What the rule captures; None where it does not match, or only what begins in the next line: that is the next line's."""
         known = (rule.id, text, within)  # the same text, joined from other lines, may begin elsewhere
         if known not in self._read:
-            if len(text) <= SHORT:
+            if rule.figure and not self._figures.stand_in(text, rule.id):
+                match = None
+            elif len(text) <= SHORT:
                 match = compiled(rule.pattern).search(text)
             else:
                 match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)

@@ -51,7 +51,7 @@ class FactRule(Shape, frozen=True):
 
     `vllm` narrows the version when none is printed; it never suppresses a match. `engine` names the engine that speaks so.
     `spans` lets the message run over following unsigned lines (hard wraps). `sources`: public threads that show it, for who mends the rule.
-    `figure`: how a figure looks without which it says nothing; on lines that hold none it is not tried.
+    `figure`: how a figure looks without which it says nothing, or several, each of them needed; on a text that lacks one it is not tried.
     `below`: fields, each with the field that must be larger where the line gives both: else nothing fell short.
     """
 
@@ -60,7 +60,7 @@ class FactRule(Shape, frozen=True):
     kinds: list[str]
     anchor: Texts
     pattern: str = ""
-    figure: str = ""
+    figure: Texts = ""
     fields: dict[str, str] = {}
     below: dict[str, str] = {}
     vllm: str = ""

@@ -1,0 +1,50 @@
+"""What a message says nothing without, a figure or a word, looked for in each text once: cheaper than the pattern by far."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from bot.rulebook.book import Rulebook, texts
+from bot.rulebook.patterns import quick
+
+_WORDS = re.compile(r"[\w '’=<|-]+")
+"""A figure that is nothing but words, in any case."""
+
+
+class Figures:
+    """Which of the rulebook's figures stand in the texts of one paste."""
+
+    def __init__(self, book: Rulebook) -> None:
+        self._wanted = _wanted(book)
+        self._known: dict[tuple[str, str], bool] = {}
+        self._small: dict[str, str] = {}
+
+    def stand_in(self, text: str, rule: str) -> bool:
+        """Do all figures of the rule with this id stand in the text?"""
+        for figure, looked in self._wanted.get(rule, ()):
+            known = figure, text
+            if known not in self._known:
+                self._known[known] = looked(self._in_small(text))
+            if not self._known[known]:
+                return False
+        return True
+
+    def _in_small(self, text: str) -> str:
+        if text not in self._small:
+            self._small[text] = text.lower()
+        return self._small[text]
+
+
+def _looked(figure: str) -> Callable[[str], bool]:
+    """Does the figure stand in a text in small letters?"""
+    if _WORDS.fullmatch(figure):
+        words = figure.split("|")
+        return lambda small: any(word in small for word in words)
+    search = quick(f"(?i){figure}").search
+    return lambda small: search(small) is not None
+
+
+@lru_cache(maxsize=8)
+def _wanted(book: Rulebook) -> Mapping[str, Sequence[tuple[str, Callable[[str], bool]]]]:
+    looked = {figure: _looked(figure) for rule in book.facts for figure in texts(rule.figure)}
+    return {rule.id: [(figure, looked[figure]) for figure in texts(rule.figure)] for rule in book.facts if rule.figure}
