@@ -158,6 +158,7 @@ class _Reader:
         self._lines = lines
         self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
+        self._latest: tuple[int, _GoingOn] | None = None
 
     def facts_of(self, order: int) -> list[Fact]:
         """What the line at this place says."""
@@ -188,7 +189,7 @@ class _Reader:
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
         line = self._lines[order]
-        going_on = _GoingOn(line, next_lines(self._lines, order, 8))
+        going_on = self._going_on(order)
         unsigned = is_unsigned(line)
         own = self._anchored.get(order, {})
         for rule in rules:
@@ -200,6 +201,12 @@ class _Reader:
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order, at=line.at,
                 )  # fmt: skip
+
+    def _going_on(self, order: int) -> "_GoingOn":
+        """The line at this place with what follows it: asked for twice, of the line itself and of the one below."""
+        if self._latest is None or self._latest[0] != order:
+            self._latest = order, _GoingOn(self._lines[order], next_lines(self._lines, order, 8))
+        return self._latest[1]
 
     def _captured(self, rule: FactRule, going_on: "_GoingOn", *, alone: bool) -> dict[str, Any] | None:
         """What the rule captures of the line, if a text that it needs stands in it, or of it and what follows: where the line goes on,

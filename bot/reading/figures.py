@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from bot.rulebook.book import Rulebook, texts
 from bot.rulebook.patterns import quick
@@ -38,10 +38,16 @@ class Figures:
 def _looked(figure: str) -> Callable[[str], bool]:
     """Does the figure stand in a text in small letters?"""
     if _WORDS.fullmatch(figure):
-        words = figure.split("|")
-        return lambda small: any(word in small for word in words)
+        return partial(_any_stands, figure.split("|"))
     search = quick(f"(?i){figure}").search
     return lambda small: search(small) is not None
+
+
+def _any_stands(words: Sequence[str], small: str) -> bool:
+    for word in words:  # a loop: any() would take three times as long
+        if word in small:
+            return True
+    return False
 
 
 @lru_cache(maxsize=8)

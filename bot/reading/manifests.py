@@ -22,7 +22,7 @@ _DEFAULT = re.compile(
 """A variable's default, or a conversion, around the value."""
 _PRODUCT = re.compile(r"(?<![\w.*])(\d{1,4})\s?\*\s?1024\b(?!\s?\*)")
 _RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?\s*$")
-_JOINED = re.compile(r"[ \t](?:to|at|of|is|=)$")
+_JOINED = tuple(blank + word for blank in " \t" for word in ("to", "at", "of", "is", "="))
 """What stands between a flag and its value in a sentence that is wrapped there."""
 _CLOSERS = " \t\\`^,'\""
 LONGEST = 4000
@@ -66,7 +66,9 @@ def _plainly(text: str) -> str:
 
 
 def _ends_in_flag(text: str) -> bool:
-    text = _JOINED.sub("", text[-200:].rstrip(_CLOSERS)).rstrip(_CLOSERS)
+    text = text[-200:].rstrip(_CLOSERS)
+    if text.endswith(_JOINED):
+        text = text[: max(text.rfind(" "), text.rfind("\t"))].rstrip(_CLOSERS)
     word = text[max(text.rfind(" "), text.rfind("\t")) + 1 :]
     return "-" in word and _FLAG.fullmatch(word) is not None
 
