@@ -41,7 +41,7 @@ def one_process(scene: Scene, phase: Phase) -> tuple[Rank, str] | None:
 
 def _may_be_alone(scene: Scene) -> bool:
     evidence, grid, count = scene.evidence, scene.evidence.grid, scene.evidence.deployment.gpu_count
-    if evidence.engine not in ("vllm", "unknown") or scene.has("foreign-engine") or scene.has("several-cards"):
+    if evidence.engine not in ("vllm", "sglang", "unknown") or scene.has("foreign-engine") or scene.has("several-cards"):
         return False
     visible = evidence.deployment.environment.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and "," in str(visible.value).strip(","):
@@ -58,11 +58,13 @@ def _by_the_core(scene: Scene) -> bool:
 
 
 def _why(scene: Scene, phase: Phase) -> str | None:
+    size = scene.evidence.deployment.arguments.get("tensor_parallel_size")
+    if scene.evidence.engine == "sglang":  # its scheduler is the worker
+        return f"line {size.line} asks for one rank" if size is not None and size.value == 1 else None
     if (named := scene.first("one-card")) is not None:
         return f"line {named.line} speaks of one card"
     if phase == "kv_cache_sizing" and (terms := scene.first("vllm.v0-terms")) is not None:
         return f"V0 printed line {terms.line} without a worker's signature"
-    size = scene.evidence.deployment.arguments.get("tensor_parallel_size")
     if phase == "kv_cache_sizing" and scene.has("vllm.blocks") and size is not None and size.value == 1:
         return f"V0 counted its blocks with the tensor_parallel_size=1 of line {size.line}"
     if scene.error_fact is None or not raised_here(scene.error_fact):

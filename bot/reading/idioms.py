@@ -24,6 +24,7 @@ _PLENTY = re.compile(
 )
 _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
+_OF_RAM = re.compile(r"(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
 _HOLDS = re.compile(r"hold|store|fit|even")
 _MARKS = (":", '"', "'", "“", "「")
 _ALLOCATES = " to allocate "
@@ -38,7 +39,7 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
         return moment.moment, moment.start, SURE
     if (traced := _traced(one, moments)) is not None:
         return traced.moment, traced.start, SURE
-    found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one)))
+    found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one) or _nothing_remains(one)))
     if (said := next(((name, word) for name, word in found if word is not None), None)) is not None:
         return said[0], said[1].start, SURE
     if (complaint := _of_host(one)) is not None:
@@ -95,6 +96,13 @@ def _too_small(one: Sentence) -> Mention | None:
     return next(iter([*negative, *lacks, *own, *holds, *few]), None)
 
 
+def _nothing_remains(one: Sentence) -> Mention | None:
+    """What weights and neighbours leave for the cache is too little to make one; where memory ran out, it was being allocated."""
+    if not (one.has("cache") or one.names("prose.allocation")) or one.asks or one.told("shortage"):
+        return None
+    return next((rest for means in ("lack", "need") for rest, _ in one.pairs("remainder", means, _BESIDE)), None)
+
+
 def _of_a_moment(one: Sentence) -> bool:
     """Is it a moment that asks for so much, with an OOM (`the warm-up needs 20 GiB on top of the cache, OOM`)?"""
     demand = next(iter(one.all_of(*DEMANDS)), None)
@@ -109,6 +117,7 @@ def _of_host(one: Sentence) -> Named | None:
     if one.has("killed") and (killed := _printed(one)) is not None:
         return "prose.host", killed.start, SURE
     hosts, devices = one.all_of("host", "shm"), one.all_of("device")
+    hosts += [short for short in one.told("shortage") if _OF_RAM.match(one.text, short.start, short.end)]
     refused = [failure for failure, _ in one.pairs("failure", "make", 1)]  # it cannot allocate
     complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
     pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)

@@ -4,6 +4,7 @@ A sentence has complaints (it ran out, it crashed, it was killed) and moments (l
 which moment failed speaks for its paragraph. The words stand in rules/words.toml.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -19,6 +20,9 @@ from bot.reading.together import COMPLAINTS
 from bot.reading.words import Mention, words_of
 from bot.rulebook.book import Rulebook
 
+_HEADS = re.compile(r"[^.!?\n—–:]{0,60}(?:—|\s–\s|:\s)")
+_HEAD = 8
+"""Letters before what a line is about: the mark of an item, its number."""
 PLAIN = frozenset({"prose.profiling", "prose.allocation", "prose.wake-up"})
 """Moments that people do not name loosely, as they name loading and serving."""
 
@@ -57,6 +61,7 @@ class Speech:
         best = self._best(talk)
         if best is not None and best.moment.id == "prose.capture":
             best = self._plainly(talk, best) or best
+        best = best if best is None or best.moment.alone else self._headed(talk, best)
         grows = best is not None and best.moment.id == "prose.growth"  # over requests, where nothing else is named
         if best is None or grows or best.moment.id == "prose.launch":
             together = self._together(talk)
@@ -84,6 +89,15 @@ class Speech:
             return None
         named = (complained_of(talk[number], self._moments) for number in talk.holding(self._named))
         return next((said for said in named if said is not None and said.weight >= SURE and said.moment.id in PLAIN), None)
+
+    def _headed(self, talk: Talk, best: Said) -> Said:
+        """What the line is about that complains, where it begins with a moment (`First request — … the autotuner fails`)."""
+        number = talk.heads(best.at)
+        one = None if number is None or not talk.held(number) & self._moment else talk[number]
+        first = None if one is None else next((m for m in one.relations if m.telling and m.start - one.start <= _HEAD), None)
+        if one is None or first is None or first.moment in self._aside or one.relations[first] not in WEIGHT:
+            return best
+        return replace(best, moment=self._moments[first.moment], at=first.start) if _HEADS.match(one.text, first.start) else best
 
     def _bounds(self, talk: Talk) -> Iterator[tuple[int, int]]:
         """(how much a sentence may say at most, less than nothing, its number) of each."""

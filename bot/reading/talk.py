@@ -67,6 +67,11 @@ class Talk:
         """The words that a sentence may hold."""
         return self._parts[number].held
 
+    def heads(self, at: int) -> int | None:
+        """The sentence that begins the line in which that place is."""
+        begin = self._text.rfind("\n", 0, at) + 1
+        return next((number for number, part in enumerate(self._parts) if part.start == begin), None)
+
     def beside(self, number: int) -> set[int]:
         """The sentences before and behind it that hold any word, where no other does in between."""
         return {beside for step in (-1, 1) if (beside := self._next(number, step)) is not None}

@@ -354,7 +354,7 @@ Meaning = Literal[
     "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
     "thereafter", "fine", "not", "wish", "question", "eager", "nothing",
     "bygone", "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first", "only",
-    "retracted",
+    "retracted", "remainder",
 ]  # fmt: skip
 
 

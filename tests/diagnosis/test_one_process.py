@@ -59,6 +59,11 @@ def test_where_more_workers_may_be_meant_or_nothing_says_that_there_is_one_no_ra
         (f"a single A100, vLLM 0.19\n{LOADING}", "line 1 speaks of one card"),
         (f"1x RTX 3090, vLLM 0.19\n{LOADING}", "line 1 speaks of one card"),
         (f"docker model run a/b hello\nvllm: 0.19.0\n{LOADING}", "what starts it in line 1 runs one for each model"),
+        ("SGLang goes OOM while loading the weights\nwith tp=1", "line 2 asks for one rank"),
+        (
+            "Initializing an LLM engine with config: model='/m', max_seq_len=8192, tensor_parallel_size=1\n# GPU blocks: 400\nit crashed",
+            "V0 counted its blocks with the tensor_parallel_size=1 of line 1",
+        ),
     ],
 )
 def test_one_process_is_rank_0_and_why_is_said(text: str, why: str) -> None:
