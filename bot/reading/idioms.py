@@ -24,7 +24,7 @@ _PLENTY = re.compile(
 )
 _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
-_OF_RAM = re.compile(r"(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
+_OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
 _HOLDS = re.compile(r"hold|store|fit|even")
 _MARKS = (":", '"', "'", "“", "「")
 _ALLOCATES = " to allocate "
