@@ -25,6 +25,7 @@ _PLENTY = re.compile(
 _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
+_REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
 _HOLDS = re.compile(r"hold|store|fit|even")
 _MARKS = (":", '"', "'", "“", "「")
 _ALLOCATES = " to allocate "
@@ -98,8 +99,11 @@ def _too_small(one: Sentence) -> Mention | None:
 
 def _nothing_remains(one: Sentence) -> Mention | None:
     """What weights and neighbours leave for the cache is too little to make one; where memory ran out, it was being allocated."""
-    if not (one.has("cache") or one.names("prose.allocation")) or one.asks or one.told("shortage"):
+    if not (one.has("cache") or one.names("prose.allocation")) or one.asks:
         return None
+    short = one.told("shortage")
+    if short:
+        return short[0] if all(_REMAINS.search(one.text, word.start, word.end) for word in short) else None
     return next((rest for means in ("lack", "need") for rest, _ in one.pairs("remainder", means, _BESIDE)), None)
 
 
