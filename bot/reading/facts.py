@@ -158,6 +158,7 @@ class _Reader:
         self._lines = lines
         self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
+        self._values: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._latest: tuple[int, _GoingOn] | None = None
 
     def facts_of(self, order: int) -> list[Fact]:
@@ -237,8 +238,15 @@ class _Reader:
                 match = compiled(rule.pattern).search(text)
             else:
                 match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
-            self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
+            self._read[known] = None if match is None or match.start() > within else self._parsed(rule, groups(match))
         return self._read[known]
+
+    def _parsed(self, rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:
+        """What was captured, as values: of a line alone and of what it may go on in mostly the same."""
+        known = (rule.id, *captured.items())
+        if known not in self._values:
+            self._values[known] = _parsed(rule, captured)
+        return self._values[known]
 
 
 def _falls_short(rule: FactRule, fields: Mapping[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from bot.rulebook.patterns import quick
 
 _WORDS = re.compile(r"[\w '’=<|-]+")
 """A figure that is nothing but words, in any case."""
+_CAPITALS = re.compile(r"\\.|[A-Z]")
+"""What is written in capitals, but what a backslash makes a kind of letters: the text is in small ones."""
 
 
 class Figures:
@@ -39,7 +41,7 @@ def _looked(figure: str) -> Callable[[str], bool]:
     """Does the figure stand in a text in small letters?"""
     if _WORDS.fullmatch(figure):
         return partial(_any_stands, figure.split("|"))
-    search = quick(f"(?i){figure}").search
+    search = quick(_CAPITALS.sub(lambda found: found[0] if found[0][0] == "\\" else found[0].lower(), figure)).search
     return lambda small: search(small) is not None
 
 

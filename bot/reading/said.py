@@ -46,16 +46,19 @@ class Speech:
         self._asked = self._words.among(self._complaints | self._named | self._telling | self._before | self._joined | self._asides)
         self._rather = bits(*(name for name, more in RATHER.items() if more > 0))
 
-    def read(self, paragraphs: Sequence[str]) -> Iterator[list[Said]]:
+    def read(self, paragraphs: Sequence[str]) -> list[list[Said]]:
         """What each paragraph (of whole lines) says: that memory ran out, what was going on (as one sentence says it best, or all
         together), what denies it.
         """
-        given = Plain("".join(paragraphs))
-        begins = [0, *accumulate(map(len, paragraphs))][:-1]
-        for begin, talk in zip(
-            begins, talks(self._words, self._moments, self._asked, given.text, [*map(given.place, begins)]), strict=True
-        ):
-            yield [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)]
+        several = list(dict.fromkeys(paragraphs))  # what is said again and again is read once
+        given = Plain("".join(several))
+        begins = [0, *accumulate(map(len, several))][:-1]
+        every = talks(self._words, self._moments, self._asked, given.text, [*map(given.place, begins)])
+        said = {
+            paragraph: [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)]
+            for paragraph, begin, talk in zip(several, begins, every, strict=True)
+        }
+        return [said[paragraph] for paragraph in paragraphs]
 
     def _all(self, talk: Talk) -> list[Said]:
         best = self._best(talk)
