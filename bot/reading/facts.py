@@ -158,6 +158,7 @@ class _Reader:
         self._lines = lines
         self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
+        self._breaks: dict[tuple[str, str], Mapping[str, FactRule]] = {}
         self._values: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._latest: tuple[int, _GoingOn] | None = None
 
@@ -176,7 +177,10 @@ class _Reader:
         line, after = self._lines[order], self._lines[order + 1]
         if after.source != line.source or (after.signed and after.speaker.key != line.speaker.key):
             return {}
-        return self._finder.broken(line.text, after.text)
+        parted = line.text, after.text
+        if parted not in self._breaks:
+            self._breaks[parted] = self._finder.broken(*parted)
+        return self._breaks[parted]
 
     def begun_above(self, order: int, said: Sequence[Fact]) -> list[Fact]:
         """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""

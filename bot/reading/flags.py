@@ -1,7 +1,7 @@
 """Engine arguments wherever they stand: a command, YAML, an args dump, a config dump, Python, prose."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -95,26 +95,35 @@ class ArgumentReader:
     def read(self, lines: Sequence[tuple[LogLine, str]]) -> Iterator[tuple[LogLine, Found]]:
         """Each argument with its line; the texts are those of the lines, completed from the lines after them."""
         given, marked, advised = self._standing([text for _, text in lines])
-        known: dict[tuple[str, bool], list[Found]] = {}  # eight ranks say the same
+        known: dict[tuple[str, bool, bool], list[Found]] = {}  # eight ranks say the same
         for place in sorted(given | marked.keys()):
             line, whole = lines[place]
             prose = line.level is None
             figures = prose and not line.speaker.pid
             if len(whole) > LONGEST or not (place in given or figures):
                 continue
-            text = whole[: min(advised.get((place, signed), len(whole)) for signed in ((False,) if prose else (False, True)))]
-            if prose and ("(e.g." in text or (":" in text and any(word in text.lower() for word in self._cures))):
-                text = self._proposed.sub("", text)
-            if place in given:
-                if (text, prose) not in known:
-                    known[text, prose] = list(self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose))
-                for found in known[text, prose]:
-                    yield line, found
-            if figures:
-                forms = [FORMS[n] for n in sorted(marked.get(place, ()))]
-                forms = forms if text == whole else [form for form in forms if form.stands_in(text)]
-                for found in self._said(text, forms, named=place in given):
-                    yield line, found
+            if (whole, prose, figures) not in known:
+                text = whole[: min(advised.get((place, signed), len(whole)) for signed in ((False,) if prose else (False, True)))]
+                forms = marked.get(place, set()) if figures else None
+                known[whole, prose, figures] = list(self._found(text, prose, forms, whole=text == whole, named=place in given))
+            for found in known[whole, prose, figures]:
+                yield line, found
+
+    def _found(self, text: str, prose: bool, marked: Set[int] | None, *, whole: bool, named: bool) -> Iterator[Found]:
+        """Each argument of a line's text. `marked`: the forms of which a mark stands in the line, where a person may speak; `whole`: is it
+        all of the line; `named`: may an argument's own name stand in it.
+        """
+        if prose and ("(e.g." in text or (":" in text and self._may_be_proposed(text.lower()))):
+            given, text = text, self._proposed.sub("", text)
+            whole = whole and text == given
+        if named:
+            yield from self._stated(text, DUMP if any(mark in text for mark in _RESOLVED) else KEY, prose)
+        if marked is not None:
+            forms = [FORMS[n] for n in sorted(marked)]
+            yield from self._said(text, forms if whole else [form for form in forms if form.stands_in(text)], named=named)
+
+    def _may_be_proposed(self, small: str) -> bool:
+        return any(word in small for word in self._cures)
 
     def _standing(self, texts: Sequence[str]) -> tuple[set[int], dict[int, set[int]], dict[tuple[int, bool], int]]:
         """(the lines that may give an argument, the forms of which a mark stands in a line, where in a line advice begins)."""
