@@ -94,7 +94,7 @@ class Speech:
         return next((said for said in named if said is not None and said.weight >= SURE and said.moment.id in PLAIN), None)
 
     def _headed(self, talk: Talk, best: Said) -> Said:
-        """What the line is about that complains, where it begins with a moment (`First request — … the autotuner fails`)."""
+        """What the line is about whose later sentence complains, where it begins with a moment (`First request — … The tuner fails`)."""
         number = talk.heads(best.at)
         one = None if number is None or not talk.held(number) & self._moment else talk[number]
         first = None if one is None else next((m for m in one.relations if m.telling and m.start - one.start <= _HEAD), None)

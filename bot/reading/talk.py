@@ -79,9 +79,9 @@ class Talk:
         return self._parts[number].held
 
     def heads(self, at: int) -> int | None:
-        """The sentence that begins the line in which that place is."""
+        """The sentence that begins the line in which that place is, where the place is in a later one."""
         begin = self._text.rfind("\n", 0, at) + 1
-        return next((number for number, part in enumerate(self._parts) if part.start == begin), None)
+        return next((number for number, part in enumerate(self._parts) if part.start == begin and part.end <= at), None)
 
     def beside(self, number: int) -> set[int]:
         """The sentences before and behind it that hold any word, where no other does in between."""
