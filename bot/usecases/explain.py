@@ -1,6 +1,7 @@
 """What people ask again and again, answered with an incident's own figures where there are any."""
 
 import difflib
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,21 +16,29 @@ from bot.usecases.reply import Reply, Unusable
 
 SCHEMA = "oombot.explanation/1"
 ENOUGH = 0.5
-"""The words that a question must share with a topic: one that two topics use, or several that more do."""
-_WORD = re.compile(r"[a-z0-9]{2,}")
+"""How alike a question and one of a topic's must be: twice the weight of the words they share over that of all that each has."""
+LEAST = 2.0
+"""What the words that they share must tell together: one that at most six topics use, or several."""
+_WORD = re.compile(r"[^\W_]{2,}")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|en|s|e)$")
 _SAY_NOTHING = frozenset(
     _WORD.findall(
-        "the is it in of on at to so my me we you can do does did what which why how when with and or that this for not no be an if are "
-        "model memory vllm work works need help"
+        "the is it its in of on at to so my me we you your can could do does did what which why how when with and or that this these for "
+        "not no be are am an any if by from has have there will would should get gets one "
+        "der die das ein eine einen ist sind war es im in auf zu wie was warum welche welcher ich wir und oder nicht kein keine mit von "
+        "le la les un une des du de est sont il elle en dans sur au aux et ou pas que qu quoi qui comment pourquoi je nous mon ma mes ce "
+        "dem den cette model memory vllm works work worked need help helped please thanks"
     )
 )
+"""What stands in any question, in English, German and French."""
 
 
 class NoTopicError(Unusable):
     """Nothing here answers what was asked. `document` lists what can be explained."""
 
     def __init__(self, asked: str, topics: Sequence[Topic]) -> None:
-        super().__init__(f"There is no topic {asked!r}. Topics: {', '.join(topic.id for topic in topics)}.")
+        titles = "\n".join(f"- {topic.title}" for topic in topics)
+        super().__init__(f"No topic fits {asked[:200]!r}. Ask in other words, or one of these:\n{titles}")
         self.document = listed(topics).document
 
 
@@ -65,7 +74,7 @@ def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[
 
 
 def find_topic(topics: Sequence[Topic], words: str) -> Topic:
-    """The topic of an id, or the one whose questions share most words with what was asked."""
+    """The topic of an id, or the one with the question that is most like what was asked. NoTopicError where none is alike enough."""
     asked = words.strip().lower()
     by_id = {topic.id: topic for topic in topics}
     if asked in by_id:
@@ -73,20 +82,34 @@ def find_topic(topics: Sequence[Topic], words: str) -> Topic:
     close = difflib.get_close_matches(asked.replace(" ", "-"), by_id, n=1, cutoff=0.85)
     if close:
         return by_id[close[0]]
-    spoken = _stems(asked)
-    told = [(topic, _stems(" ".join((topic.id, topic.title, *topic.asks)))) for topic in topics]
-    common = Counter(stem for _, stems in told for stem in stems)
-    weighed = [(sum(1 / common[stem] for stem in spoken & stems), topic) for topic, stems in told]
-    best, chosen = max(weighed, key=lambda pair: pair[0], default=(0.0, None))
+    told = [(topic, [_stems(text) for text in (topic.id, topic.title, *topic.asks)]) for topic in topics]
+    common = Counter(stem for _, questions in told for stem in frozenset().union(*questions))
+    spoken = {stem for stem in _stems(asked) if stem in common or not stem[0].isdigit()}  # 22 GB, 0.5B: a figure of theirs
+    weights = {stem: _weight(common[stem], len(topics)) for stem in spoken | common.keys()}
+    alike = [(max(_likeness(spoken, question, weights) for question in questions), topic) for topic, questions in told]
+    best, chosen = max(alike, key=lambda pair: pair[0], default=(0.0, None))
     if chosen is not None and best >= ENOUGH:
         return chosen
     raise NoTopicError(words, topics)
 
 
+def _weight(users: int, topics: int) -> float:
+    """What a word tells where so many of the topics use it. One that none uses is as telling as half of one's own."""
+    return math.log(1 + topics / users) if users else math.log(1 + topics) / 2
+
+
+def _likeness(asked: set[str], question: set[str], weights: Mapping[str, float]) -> float:
+    """From 0, nothing shared, to 1, the same telling words."""
+    shared = sum(weights[stem] for stem in asked & question)
+    if shared < LEAST:
+        return 0.0
+    both = sum(weights[stem] for stem in asked) + sum(weights[stem] for stem in question)
+    return 2 * shared / both if both else 0.0
+
+
 def _stems(text: str) -> set[str]:
-    """Its telling words, and their beginnings: upgrade and upgrading share one."""
-    words = _WORD.findall(text.lower())
-    return {stem for word in words for stem in (word, word[:6])} - _SAY_NOTHING
+    """Its telling words without their endings: released, releases and release are one."""
+    return {_ENDING.sub("", word)[:7] for word in _WORD.findall(text.lower()) if word not in _SAY_NOTHING}
 
 
 def figures_of(topic: Topic, document: Mapping[str, Any]) -> list[dict[str, str]]:
