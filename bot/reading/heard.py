@@ -14,6 +14,11 @@ LONGEST = 800
 """Letters of which a text is judged as a whole: a longer one speaks of several things."""
 SURE = 0.8
 """The share of belief from which on it is said; how often it is right then: rules/README.md."""
+ENOUGH = 8
+"""Stems that must be known well, besides those of the complaint itself: with fewer the others are too few to judge by."""
+_WELL = 6
+"""Sentences, of whatever, in which a stem that is known well was heard: one that was heard once tells of that sentence alone."""
+_COMPLAINT = frozenset(("cuda", "gpu", "memor", "of", "oom", "ooms", "out", "vram"))
 _STEM = 5
 _SMOOTHED = 1.0
 _DAMPED = 0.3
@@ -44,9 +49,12 @@ class Heard:
 
     def likeliest(self, text: str) -> str | None:
         """The id of the moment that a text most likely speaks of; none where that is not clear."""
-        known = [self._counts[stem] for stem in sorted(stems(text)) if stem in self._counts]
-        if not known or len(text) > LONGEST:
+        if len(text) > LONGEST:
             return None
+        counts = {stem: self._counts[stem] for stem in sorted(stems(text)) if stem in self._counts}
+        if sum(sum(counts[stem].values()) >= _WELL for stem in counts.keys() - _COMPLAINT) < ENOUGH:
+            return None
+        known = [*counts.values()]
         sums = [sum(column) / len(known) ** _DAMPED for column in zip(*map(self._odds, known), strict=True)]
         most = max(sums)
         return self._moments[sums.index(most)] if 1 / sum(exp(one - most) for one in sums) >= SURE else None

@@ -13,7 +13,9 @@ from tests.bench.hearing import counted
 BOOK = load_rulebook()
 
 
-COUNTED = [Row("prose.load", 40, "shard 30 gpu 20 the 30"), Row("prose.capture", 40, "graph 30 gpu 20 the 30")]
+OTHERS = "do not know what else there is to say"
+BOTH = "".join(f" {word[:5]} 20" for word in sorted({*OTHERS.split(), "gpu", "the"}))
+COUNTED = [Row("prose.load", 40, f"shard 30{BOTH}"), Row("prose.capture", 40, f"graph 30{BOTH}")]
 SMALL = structs.replace(BOOK, heard=COUNTED)
 
 
@@ -22,14 +24,34 @@ def said(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"), [("the gpu", None), ("no word of it", None), ("the shards", "prose.load"), ("graphs on the GPU", "prose.capture")]
+    ("text", "moment"),
+    [
+        (f"the gpu, {OTHERS}", None),
+        ("no word of it", None),
+        (f"the shards, {OTHERS}", "prose.load"),
+        (f"graphs on the GPU, {OTHERS}", "prose.capture"),
+        ("graphs on the GPU", None),
+        (f"graphs, {OTHERS[:25]}, out of memory, oom", None),
+    ],
 )
 def test_only_what_leaves_little_doubt_is_said(text: str, moment: str | None) -> None:
     assert Heard(SMALL).likeliest(text) == moment
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "메모리 부족", "메모리가 부족합니다. 도와주세요", "GPU 메모리 부족인데 로그가 없습니다", "Ошибка нехватки памяти на второй карте",
+        "メモリ不足エラーが出ました。原因がわかりません", "what is graph capture", "profiling run", "warmup done", "OOM trotz enforce_eager",
+        "CUDA out of memory in optimizer.step()",
+    ],
+)  # fmt: skip
+def test_a_bare_complaint_and_a_few_words_are_heard_of_nothing(text: str) -> None:
+    assert not said(text) & {moment.id for moment in BOOK.moments if moment.telling}
+
+
 def test_a_long_text_speaks_of_several_things() -> None:
-    assert Heard(SMALL).likeliest("the shards " * 100) is None
+    assert Heard(SMALL).likeliest(f"the shards, {OTHERS} " * 30) is None
 
 
 def test_a_figure_is_a_figure_and_a_script_without_blanks_is_read_by_pairs() -> None:
