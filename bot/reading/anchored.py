@@ -25,7 +25,7 @@ _FROM_START = re.compile(r"(?<![\[\\])\^")
 
 def standing(automaton: ahocorasick_rs.AhoCorasick, lines: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """(line, text, where in the line it begins) for each text of the automaton that stands in one of the lines, by where they end."""
-    ends = list(accumulate(len(line) + 1 for line in lines))
+    ends = list(accumulate(map((1).__add__, map(len, lines))))
     place = begin = 0
     for text, start, end in automaton.find_matches_as_indexes("\n".join(lines), overlapping=True):
         while end >= ends[place]:

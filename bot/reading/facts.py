@@ -75,7 +75,8 @@ def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> It
 
 def _heard(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int], said: Sequence[Fact]) -> Iterator[Fact]:
     """What the words speak of, all of them, where no sentence says it and nobody but a person speaks."""
-    if not spoken or len(spoken) < sum(bool(line.text.strip()) for line in lines):
+    own = frozenset(spoken)
+    if not own or any(line.text.strip() for order, line in enumerate(lines) if order not in own):
         return
     if any(fact.id not in _SAYS_NOT_WHEN for fact in said):
         return
@@ -167,7 +168,9 @@ class _Reader:
         rules = self._anchored.get(order, {})
         if broken := self._broken(order):
             rules = {**rules, **broken}
-        found = list(self._matched(rules.values(), order)) if rules else []
+        if not rules:
+            return []
+        found = list(self._matched(rules.values(), order))
         return [fact for fact in found if "retold" not in fact.kinds or not _printed(fact, found)]
 
     def _broken(self, order: int) -> Mapping[str, FactRule]:
@@ -185,8 +188,10 @@ class _Reader:
     def begun_above(self, order: int, said: Sequence[Fact]) -> list[Fact]:
         """Messages that a break parted before the words they are known by: what a line without a head ends, the line above begins."""
         rules = self._anchored.get(order)
+        if rules is None:
+            return []
         above, line = self._lines[order - 1], self._lines[order]
-        if rules is None or above.source != line.source or not above.text.strip():
+        if above.source != line.source or not above.text.strip():
             return []
         known = {fact.id for fact in said}
         broken = [rule for rule in rules.values() if rule.id not in known and rule.pattern and "prose" not in rule.kinds]

@@ -125,7 +125,7 @@ def _of_host(one: Sentence) -> Named | None:
     refused = [failure for failure, _ in one.pairs("failure", "make", 1)]  # it cannot allocate
     complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
     pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
-    if not hosts or any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
+    if any(not {*complaints}.intersection(one.between(host, device)) for host, device in pairs):
         return None
     for complaint in complaints:
         host = min(hosts, key=lambda host: apart(host, complaint))

@@ -74,11 +74,11 @@ def _items(lines: Sequence[LogLine], at: int, key: re.Match[str]) -> list[str]:
 def _deeper(lines: Sequence[LogLine], at: int, indent: int) -> Iterator[str]:
     """The lines below that belong to the key: further in, or items of its list."""
     for line in lines[at + 1 : at + MOST_LINES]:
-        inside = len(line.text) - len(line.text.lstrip())
-        item = line.text.lstrip().startswith("- ")
-        if line.source != lines[at].source or line.level is not None or not line.text.strip() or inside < indent + (not item):
+        text = line.text.lstrip()
+        inside = len(line.text) - len(text)
+        if line.source != lines[at].source or line.level is not None or not text or inside < indent + (not text.startswith("- ")):
             return
-        yield line.text.strip()
+        yield text.rstrip()
 
 
 def _unquoted(item: str) -> str:
