@@ -120,8 +120,11 @@ def _of_host(one: Sentence) -> Named | None:
     """The complaint about the machine's own memory, where the sentence does not leave open whose it was."""
     if one.has("killed") and (killed := _printed(one)) is not None:
         return "prose.host", killed.start, SURE
-    hosts, devices = one.all_of("host", "shm"), one.all_of("device")
+    hosts = one.all_of("host", "shm")
     hosts += [short for short in one.told("shortage") if _OF_RAM.match(one.text, short.start, short.end)]
+    if not hosts:
+        return None
+    devices = one.all_of("device")
     refused = [failure for failure, _ in one.pairs("failure", "make", 1)]  # it cannot allocate
     complaints = [*one.all_of("shortage", "killed", "lack"), *refused]
     pairs = ((host, device) for host in hosts for device in devices if apart(host, device) <= SIDE_BY_SIDE)
