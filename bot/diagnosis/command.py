@@ -16,6 +16,8 @@ from bot.rulebook.versions import UnknownVersion, holds
 
 MANY = "N"
 """Stands for a number of ranks that nobody told."""
+CONTAINERS = ("docker", "podman", "nerdctl")
+"""What passes a variable on only where it is told to."""
 NEEDS_A_VALUE = ("lower", "raise", "set")
 
 
@@ -23,9 +25,10 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     """The start with the one change; None where it is no flag, has no value yet, or another program starts the engine its own way."""
     if not rule.flag or (value is None and (rule.direction in NEEDS_A_VALUE or rule.value in COMPUTED)):
         return None
-    if rule.flag.lstrip("-").isupper() or not rule.flag.startswith("-"):
-        return None if rule.direction == "remove" else f"{rule.flag}={value}" if value else None
     given = given_start(scene)
+    if not rule.flag.startswith("-"):
+        setting = f"{rule.flag}={value}" if value and rule.direction != "remove" else None
+        return _with_variable(setting, given) if setting and given is not None and rule.flag.isupper() else setting
     if given is not None:
         return _written(book, rule, value, given)
     if scene.has("other-launcher"):
@@ -35,6 +38,17 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     return " ".join(
         [begins, shlex.quote(model.value) if model else "MODEL", *_unchanged(book, rule, scene), *map(shlex.quote, _changed(rule, value))]
     )
+
+
+def _with_variable(setting: str, given: Sequence[str]) -> str:
+    """The start as given with this environment variable; the variable alone where it stands elsewhere, as in a manifest or a program."""
+    if given[0].endswith((":", "(")):
+        return setting
+    name = setting.partition("=")[0] + "="
+    if any(word.startswith(name) for word in given):
+        return shlex.join(setting if word.startswith(name) else word for word in given)
+    inside = given.index("run") + 1 if given[0] in CONTAINERS and "run" in given else 0
+    return shlex.join([*given[:inside], *(("-e",) if inside else ()), setting, *given[inside:]])
 
 
 def _has(launch: Launch, scene: Scene) -> bool:

@@ -11,6 +11,8 @@ from bot.rulebook.versions import USUAL, UnknownVersion, holds, meet, oldest, re
 
 LAST_OF_V0 = "0.7.3"
 """The last release whose defaults were those of the V0 engine, which keeps them in any later one."""
+FIRST_OF_V1 = "0.8.0"
+"""The first release whose defaults were those of the V1 engine, which had them before."""
 
 
 def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Mapping[str, Setting]:
@@ -42,8 +44,7 @@ def _batch(evidence: Evidence, facts: Sequence[Fact], version: str | None) -> Ma
     total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
     gpu = evidence.deployment.gpu
     planning = load_planning()
-    old = any("older-engine" in f.kinds for f in facts) and (version is None or not holds(USUAL["v0"], version))
-    asked = LAST_OF_V0 if old else version or planning.newest
+    asked = _counted_as(evidence, facts, version) or planning.newest
     if gpu is None and total is None and not holds(USUAL["v0"], asked):
         return {}
     batch = planning.batch(asked, gpu.value if gpu is not None else "", total)
@@ -53,6 +54,15 @@ def _batch(evidence: Evidence, facts: Sequence[Fact], version: str | None) -> Ma
     if batch.chunk and length is not None and length > CHUNKED_FROM:
         return {"max_num_seqs": batch.seqs, "max_num_batched_tokens": batch.chunk}
     return {"max_num_seqs": batch.seqs, "enable_chunked_prefill": False}
+
+
+def _counted_as(evidence: Evidence, facts: Sequence[Fact], version: str | None) -> str | None:
+    """The release by whose batch a start counts: that of the engine it runs, where a release has both or the wording allows both."""
+    if any("older-engine" in f.kinds for f in facts):
+        return version if version is not None and holds(USUAL["v0"], version) else LAST_OF_V0
+    either = evidence.engine_version is None and meet(USUAL["v1"], evidence.engine_version_range or "")
+    newer = either or any("vllm/v1/" in frame.path for frame in evidence.frames)
+    return FIRST_OF_V1 if newer and version is not None and holds(USUAL["v0"], version) else version
 
 
 def _version(evidence: Evidence) -> str | None:

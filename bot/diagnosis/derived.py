@@ -12,11 +12,13 @@ from bot.domain.evidence import Evidence, Fact, LogLine
 from bot.domain.size import GIB, gib
 from bot.rulebook.book import Rulebook
 from bot.rulebook.patterns import search
+from bot.rulebook.versions import UnknownVersion, holds
 
 LITTLE_FREE = 0.35  # below this share of the card another process holds it; above, a smaller fraction is the smaller step
 SLEEP_FREED_LITTLE = 0.05  # of what is still in use: where sleep works it gives back most of what the engine held
 HARDLY_FREE = 0.2  # below this no fraction that passes the check holds a model
 ONLINE_QUANTIZATION = ("fp8", "bitsandbytes", "torchao", "experts_int8", "fp8_per_tensor")
+CPU_FRACTION = "0.20"  # the first release whose fraction is also one of the machine's memory, on the CPU backend
 V0_BLOCK = 16  # tokens, on a card
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
@@ -33,6 +35,7 @@ def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> lis
         *_of_checks(evidence, error),
         *_of_sglang(evidence),
         *_of_host(evidence),
+        *_of_cpu(evidence),
         *_of_engine(book, evidence),
     ]
     return [*found, *told, *_of_speech(evidence, error), *_of_deployment(book, evidence, error), *_of_arguments(evidence, error)]
@@ -62,6 +65,20 @@ def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
         yield stated("older-engine", None)
     if evidence.engine == "unknown" and _any_in(marks.get("foreign-engine", ()), paths):
         yield stated("foreign-engine", None)
+
+
+def _of_cpu(evidence: Evidence) -> Iterator[Fact]:
+    """Does the CPU backend's variable say how large its pool is? Where it is set, and in releases that have nothing else."""
+    backend = next((f for f in evidence.facts if "cpu-only" in f.kinds), None)
+    if backend is not None and ("VLLM_CPU_KVCACHE_SPACE" in evidence.deployment.environment or _before(evidence, CPU_FRACTION)):
+        yield stated("cpu-pool", backend)
+
+
+def _before(evidence: Evidence, version: str) -> bool:
+    try:
+        return evidence.engine_version is not None and holds(f"<{version}", evidence.engine_version)
+    except UnknownVersion:
+        return False
 
 
 def _any_in(marks: Sequence[str], texts: Sequence[str]) -> bool:
@@ -259,6 +276,10 @@ def of_defaults(evidence: Evidence, defaults: Mapping[str, Setting], error: Fact
 
 def _of_arguments(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     """Each argument by its name: set (true), given (with a value that is not zero), tried (at several values)."""
+    started = [word for start in evidence.deployment.commands for word in start.value]
+    told = "enforce_eager" not in evidence.deployment.given or any("enforce" in word and "eager" in word for word in started)
+    if evidence.deployment.value("enforce_eager") is True and told:
+        yield stated("runs-eager", error)
     for name, known in evidence.deployment.arguments.items():
         if known.value:
             yield stated(("set-" if known.value is True else "given-") + name.replace("_", "-"), error)

@@ -71,7 +71,7 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule, next((r.says for r in book.rules if r.id == rule), "")),
-        notes=notes_of(scene, phase, rule, rank, budgets, change, fractions, why_rank=why),
+        notes=notes_of(scene, phase, rule, rank, budgets, change, fractions, why_rank=why, oldest=book.releases[0].version),
         container=scene.container,
         redactions=evidence.redactions,
         rulebook=book.digest,

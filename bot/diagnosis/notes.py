@@ -11,6 +11,7 @@ from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
+from bot.rulebook.versions import UnknownVersion, holds
 
 MOST_PROCESSES = 3
 MOST_REASONS = 2
@@ -27,9 +28,11 @@ def notes_of(
     fractions: Sequence[float],
     *,
     why_rank: str = "",
+    oldest: str = "0",
 ) -> tuple[str, ...]:
     """A sentence each, the most useful first. `rule`: what decided the phase; `change`: the one that is advised; `fractions`: the defaults
-    of vLLM's fraction that the version leaves; `why_rank`: a sentence on how the rank is known, where no line names it.
+    of vLLM's fraction that the version leaves; `why_rank`: a sentence on how the rank is known, where no line names it; `oldest`: the
+    first release whose lines are known.
     """
     evidence, facts = scene.evidence, scene.facts
     return (
@@ -46,6 +49,7 @@ def notes_of(
         *_counted_from_figures(evidence, facts, change),
         *_of_command(evidence, change),
         *_version(evidence),
+        *_too_old(evidence, oldest),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
@@ -188,6 +192,15 @@ def _version(evidence: Evidence) -> Iterator[str]:
     if evidence.engine_version_range and evidence.version_because:
         reasons = "; ".join(evidence.version_because[-MOST_REASONS:])
         yield f"No version is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
+
+
+def _too_old(evidence: Evidence, oldest: str) -> Iterator[str]:
+    """A release from before those that are known: what it has is guessed."""
+    try:
+        if evidence.engine == "vllm" and evidence.engine_version is not None and holds(f"<{oldest}", evidence.engine_version):
+            yield f"vLLM {evidence.engine_version} is older than {oldest}, the first that is known here: see that it has the flag."
+    except UnknownVersion:
+        return
 
 
 def _borrowed(budgets: Sequence[ReportedBudget], rank: Rank | None) -> Iterator[str]:

@@ -35,8 +35,20 @@ def _held(scene: Scene) -> list[int]:
     if given is not None:
         shares = [share.strip() for share in str(given.value).strip("'\"").split(",")]
         return [int(share) for share in shares] if all(share.isdecimal() for share in shares) else []
-    stages, layers = scene.evidence.deployment.number("pipeline_parallel_size"), _layers(scene)
-    return [len(part) for part in stage_layers(layers, int(stages))] if stages and layers and layers >= stages else []
+    stages, layers = _stages(scene), _layers(scene)
+    return [len(part) for part in stage_layers(layers, stages)] if stages and layers and layers >= stages else []
+
+
+def _stages(scene: Scene) -> int | None:
+    """How many there are: as set, else as the tags show, where the stages that they show use every card that the machine has."""
+    given, grid, cards = (
+        scene.evidence.deployment.number("pipeline_parallel_size"),
+        scene.evidence.grid,
+        scene.evidence.deployment.gpu_count,
+    )
+    if given:
+        return int(given)
+    return grid.pp if grid.pp and cards is not None and (grid.tp or 1) * grid.pp == cards.value else None
 
 
 def _layers(scene: Scene) -> int | None:
@@ -58,7 +70,7 @@ def _layers(scene: Scene) -> int | None:
 
 def layers_wanted(scene: Scene) -> bool:
     """Would the number of layers tell how to share them out, and is it all that is missing?"""
-    stages = scene.evidence.deployment.number("pipeline_parallel_size")
+    stages = _stages(scene)
     given = "VLLM_PP_LAYER_PARTITION" in scene.evidence.deployment.environment
     return bool(stages and stages > 1) and not given and _stage(scene) is not None and _layers(scene) is None
 

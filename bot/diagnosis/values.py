@@ -46,6 +46,12 @@ def less_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (str(int(now) // 2), None) if now.isdecimal() and int(now) > 1 else (None, None)
 
 
+def needed_cpu_space(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """What one request needs, in whole GiB above the two digits that are printed; None where that is not said."""
+    needed = figure(budget, "needed_bytes")
+    return (str(math.ceil((needed + GIB / 100) / GIB)) if needed else None), None
+
+
 def fp8_cache(scene: Scene, budget: ReportedBudget | None) -> Value:
     """FP8 halves what a request needs; None where half is still too much."""
     kv, needed = figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
@@ -292,6 +298,7 @@ COMPUTED: Mapping[str, Compute] = {
         passing_utilization,
         fitting_cpu_space,
         less_cpu_space,
+        needed_cpu_space,
         lower_utilization,
         raise_utilization,
         fp8_cache,

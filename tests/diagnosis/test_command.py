@@ -31,6 +31,28 @@ def test_the_engine_s_own_list_of_what_was_given_keeps_where_it_listens() -> Non
     assert suggested(given + TOO_LONG) == "vllm serve org/m1 --host 0.0.0.0 --port 8311 --max-model-len 65536"
 
 
+SEGMENTS = worker("Worker_TP0", frame("v1/worker/gpu_worker.py", "execute_model"), oom("1.27 GiB", "110.00 MiB", spare="2.90 GiB"))
+SET = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ("", SET),  # nobody told the start
+        ("vllm serve org/m1 --seed 1", f"{SET} vllm serve org/m1 --seed 1"),
+        ("NCCL_DEBUG=INFO vllm serve org/m1 --seed 1", f"{SET} NCCL_DEBUG=INFO vllm serve org/m1 --seed 1"),
+        ("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512 vllm serve org/m1 --seed 1", f"{SET} vllm serve org/m1 --seed 1"),
+        (
+            "docker run --gpus all vllm/vllm-openai:v0.11.0 --model org/m1 --seed 1",
+            f"docker run -e {SET} --gpus all vllm/vllm-openai:v0.11.0 --model org/m1 --seed 1",
+        ),
+        ('llm = LLM(model="org/m1", seed=1)', SET),  # a program sets its own
+    ],
+)
+def test_a_variable_stands_in_front_of_the_start_that_was_given(given: str, command: str) -> None:
+    assert suggested(f"{given}\n{SEGMENTS}") == command
+
+
 def test_a_flag_that_was_not_given_stands_at_the_end() -> None:
     assert suggested("vllm serve org/m1 --enforce-eager\n" + TOO_LONG) == "vllm serve org/m1 --enforce-eager --max-model-len 65536"
 

@@ -25,7 +25,7 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
 @pytest.mark.parametrize(
     ("start", "tag", "allocated", "partition"),
     [
-        ("m --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", None),  # how many layers m has nobody says
+        ("org/m --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", None),  # how many layers m has nobody says
         ("llama-3.3-70b", "Worker_PP1", "78.00 GiB", None),  # nor here how many stages there are
         ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
         ("somebody/Llama-3.3-70B-Instruct-AWQ --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", "41,39"),
@@ -40,11 +40,11 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP3", "5.00 GiB", "20,21,21,18"),
         ("llama-3.3-70b --pipeline-parallel-size 4", "Worker_PP1_TP3", "78.00 GiB", "20,19,21,20"),
         ("llama-3.3-70b --pipeline-parallel-size 2", "Worker_PP1", "0.10 GiB", "79,1"),  # a stage keeps a layer
-        ('m --pipeline-parallel-size 2\n"num_hidden_layers": 61,', "Worker_PP0", "78.00 GiB", "30,31"),
-        ('m --pipeline-parallel-size 3\n"num_hidden_layers": 60,', "Worker_PP1", "78.00 GiB", "21,19,20"),
-        ('m --pipeline-parallel-size 2\n"num_hidden_layers": 2,', "Worker_PP0", "78.00 GiB", None),
+        ('org/m --pipeline-parallel-size 2\n"num_hidden_layers": 61,', "Worker_PP0", "78.00 GiB", "30,31"),
+        ('org/m --pipeline-parallel-size 3\n"num_hidden_layers": 60,', "Worker_PP1", "78.00 GiB", "21,19,20"),
+        ('org/m --pipeline-parallel-size 2\n"num_hidden_layers": 2,', "Worker_PP0", "78.00 GiB", None),
         (
-            'm --pipeline-parallel-size 2\n"num_hidden_layers": 61,\n"vision_config": {\n"num_hidden_layers": 27\n}',
+            'org/m --pipeline-parallel-size 2\n"num_hidden_layers": 61,\n"vision_config": {\n"num_hidden_layers": 27\n}',
             "Worker_PP0",
             "78.00 GiB",
             None,
@@ -56,7 +56,75 @@ def test_the_stage_that_failed_gives_up_as_many_layers_as_the_allocation_lacked(
 ) -> None:
     change = judged(f"vllm serve {start}\n" + worker(tag, *LOAD, oom("484.00 MiB", "100.00 MiB", allocated=allocated)))["recommendation"]
     assert (change["flag"], change["direction"], change["value"]) == ("VLLM_PP_LAYER_PARTITION", "set", partition)
-    assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition}" if partition else None)
+    assert change["command"] == (f"VLLM_PP_LAYER_PARTITION={partition} vllm serve {start}".partition("\n")[0] if partition else None)
+
+
+V1_FRAMES = [frame("v1/worker/gpu_worker.py", "determine_available_memory")]
+
+
+@pytest.mark.parametrize(
+    ("version", "flag"),
+    [
+        ("", "--max-num-batched-tokens"),  # the wording allows 0.7.x and 0.8.x, the frame is of the V1 engine
+        ("INFO 05-04 14:19:49 api_server.py:1] vLLM API server version 0.7.3\n", "--max-num-batched-tokens"),
+        ("INFO 05-04 14:19:49 api_server.py:1] vLLM API server version 0.8.4\n", "--max-num-batched-tokens"),
+    ],
+)
+def test_the_v1_engine_reads_prompts_in_chunks_whatever_the_oldest_release_that_it_may_be_did(version: str, flag: str) -> None:
+    at = "ERROR 05-04 14:19:50 [multiproc_executor.py:380]"
+    text = "WorkerProc hit an exception: %s\n" + worker("VllmWorker rank=4", "Traceback (most recent call last):", *V1_FRAMES, at=at)
+    change = judged(version + text)["recommendation"]
+    assert (change["flag"], change["direction"]) == (flag, "lower")
+    assert change["value"]
+    assert change["command"]
+
+
+@pytest.mark.parametrize(("flags", "offered"), [("", True), (" --enforce-eager", False)])
+def test_fewer_captured_sizes_are_not_offered_to_an_engine_that_captures_nothing(flags: str, offered: bool) -> None:
+    document = judged(f"vllm serve org/m1{flags}\n" + worker("Worker_TP0", *CAPTURE, oom("34.00 MiB", "16.00 MiB", private="612.00 MiB")))
+    flags_ = {change["flag"] for change in [document["recommendation"], *document["alternatives"]]}
+    assert ("--cudagraph-capture-sizes" in flags_) is offered
+
+
+@pytest.mark.parametrize(("version", "offered"), [("0.1.2", False), ("0.2.7", False), ("0.5.0", False), ("0.5.3", True)])
+def test_offloading_to_the_host_is_offered_only_to_releases_that_have_it(version: str, offered: bool) -> None:
+    text = (
+        "\n".join(LOAD).replace("site-packages/vllm/", f"site-packages/vllm-{version}-py3.9-linux-x86_64.egg/vllm/")
+        + "\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 160.00 MiB (GPU 0; 79.35 GiB total capacity; 78.58 GiB already "
+        "allocated; 145.19 MiB free; 78.58 GiB reserved in total by PyTorch)\n"
+    )
+    document = judged(text)
+    assert document["engine_version"] == version
+    assert ("--cpu-offload-gb" in {change["flag"] for change in [document["recommendation"], *document["alternatives"]]}) is offered
+    assert any("is older than 0.2.7" in note for note in document["notes"]) is (version == "0.1.2")
+
+
+CPU_POOL = (
+    "(EngineCore pid=3409) WARNING 11-30 02:52:15 [cpu_worker.py:60] libtcmalloc is not found in LD_PRELOAD\n"
+    "(EngineCore pid=3409) ERROR 11-30 02:52:16 [core.py:1108] ValueError: To serve at least one request with the models's max seq len (131072), (8.0 GiB "
+    "KV cache is needed, which is larger than the available KV cache memory (1.0 GiB). Based on the available memory, the estimated maximum model "
+    "length is 16384.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "version", "raised"),
+    [
+        ("VLLM_CPU_KVCACHE_SPACE=1 vllm serve org/m1", "0.19.1", "VLLM_CPU_KVCACHE_SPACE"),
+        ("VLLM_CPU_KVCACHE_SPACE=1 vllm serve org/m1", "0.32.0", "VLLM_CPU_KVCACHE_SPACE"),
+        ("VLLM_CPU_OMP_THREADS_BIND=all vllm serve org/m1", "0.19.1", "VLLM_CPU_KVCACHE_SPACE"),
+        ("VLLM_CPU_OMP_THREADS_BIND=all vllm serve org/m1", "0.32.0", "--gpu-memory-utilization"),  # which is of the machine there
+        ("vllm serve org/m1", "0.19.1", "--gpu-memory-utilization"),
+    ],
+)
+def test_the_cpu_backends_pool_is_raised_by_what_sizes_it(start: str, version: str, raised: str) -> None:
+    told = CPU_POOL if "CPU" in start else CPU_POOL.partition("\n")[2]
+    document = judged(f"{start}\n(APIServer pid=1) INFO 11-30 02:51:51 [utils.py:299] vLLM API server version {version}\n{told}")
+    ways = {change["flag"]: change for change in [document["recommendation"], *document["alternatives"]] if change["direction"] == "raise"}
+    assert [flag for flag in ways if flag in ("VLLM_CPU_KVCACHE_SPACE", "--gpu-memory-utilization")] == [raised]
+    if raised.startswith("VLLM"):
+        assert ways[raised]["value"] == "9"
+        assert ways[raised]["command"] in (f"VLLM_CPU_KVCACHE_SPACE=9 {start}", "VLLM_CPU_KVCACHE_SPACE=9 vllm serve org/m1")
 
 
 def test_the_cpu_backends_fraction_is_lowered_to_what_passes() -> None:
@@ -534,7 +602,7 @@ def test_a_gguf_is_told_of_no_quantized_checkpoint() -> None:
 def test_small_defaults_are_not_set_to_themselves() -> None:
     text = "GPU 0: NVIDIA H200\n  MIG 2g.35gb     Device  0:\nScheduler batch defaults fall back to smallest-GPU values inside MIG containers (NVML permission error swallowed)\n"
     change = judged(text)["recommendation"]
-    assert (change["flag"], change["value"], change["command"]) == ("--max-num-seqs", None, None)
+    assert (change["flag"], change["value"], change["command"]) == ("--max-num-seqs", "512", "vllm serve MODEL --max-num-seqs 512")
 
 
 @pytest.mark.parametrize(
