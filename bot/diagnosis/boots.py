@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bot.diagnosis.first_error import HEADING, in_words
 from bot.domain.evidence import Fact, Speaker
 from bot.rulebook.versions import USUAL, UnknownVersion, holds
 
@@ -26,6 +27,28 @@ def current_boot(facts: Sequence[Fact], failure: Fact | None) -> list[Fact]:
         own = [f for f in facts if (f.source, f.speaker.group) == group]
         kept += _last_start(own, failure.order if failure is not None and failure.source == group[0] else None)
     return sorted(kept, key=lambda f: (f.source, f.order))
+
+
+def without_later_start(facts: Sequence[Fact], up: Fact | None) -> list[Fact]:
+    """The same facts without what stands behind `up`, the mark of a later start: it tells nothing of the one that failed."""
+    return [f for f in facts if up is None or f.source != up.source or f.order < up.order or not f.kinds & {"progress", "ready"}]
+
+
+def came_up_later(facts: Sequence[Fact], failure: Fact | None) -> Fact | None:
+    """The first word after an allocation has failed that an engine serves, where none had said so before."""
+    if failure is None or "allocation-failed" not in failure.kinds or not _in_its_place(facts, failure):
+        return None
+    said = [f for f in facts if f.source == failure.source and f.speaker.group == failure.speaker.group and "ready" in f.kinds]
+    return None if not said or said[0].order < failure.order else said[0]
+
+
+def _in_its_place(facts: Sequence[Fact], failure: Fact) -> bool:
+    """Does the error stand in its log's own order, and not on top of the log or quoted from its end?"""
+    own = [f for f in facts if f.source == failure.source and f.id != failure.id and "progress" in f.kinds]
+    retold = not failure.speaker.label and (in_words(failure) or HEADING.match(failure.text))
+    if retold or any(f.order > failure.order and f.text == failure.text for f in facts if f.id == failure.id):
+        return False
+    return bool(failure.at or failure.speaker.label) or any(f.order < failure.order for f in own) or all("ready" in f.kinds for f in own)
 
 
 def _is_title(facts: Sequence[Fact], failure: Fact) -> bool:

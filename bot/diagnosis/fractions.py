@@ -9,6 +9,8 @@ from bot.domain.engines import HIGHEST_FRACTION
 from bot.domain.size import GIB, MIB
 
 USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
+POOL_ITSELF = 0.98
+"""The share of the pool from which a request is that for the pool itself: both are printed with two digits."""
 USUAL = 0.8
 """A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
 
@@ -99,6 +101,7 @@ def _fraction(scene: Scene) -> float | None:
     """Another engine's fraction: as set, else as SGLang's own figures imply it."""
     names = ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction")
     said = next((now for name in names if (now := scene.evidence.deployment.number(name))), None)
+    said = said or next((float(f.fields["fraction"]) for f in scene.named("tensorrt-llm.profiled") if "fraction" in f.fields), None)
     return said or next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
 
 
@@ -107,11 +110,23 @@ def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     free later, which nobody printed, by 0.05. A step below what the engine takes by itself where nothing says which.
     """
     now = _fraction(scene)
+    if (fitting := _of_the_free(now, scene, budget)) is not None:
+        return fitting
     if now is None:
         return _BELOW_DEFAULT.get(scene.evidence.engine), None
     of = figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
     value, frees = _lowered(now, scene, budget, of)
     return value.rstrip("0"), frees
+
+
+def _of_the_free(now: float | None, scene: Scene, budget: ReportedBudget | None) -> Value | None:
+    """TensorRT-LLM's fraction cut to what the pool that it asked for found free: the pool grows with it, and is the whole request."""
+    pool, error = figure(budget, "kv_cache_bytes"), scene.error.figures if scene.error is not None else {}
+    tried, free = error.get("tried_bytes"), error.get("free_bytes")
+    if scene.evidence.engine != "tensorrt-llm" or not (now and pool and tried and free is not None) or tried < POOL_ITSELF * pool:
+        return None
+    value = max(0.05, math.floor(now * free / tried * 100) / 100)
+    return f"{value:.2f}".rstrip("0"), math.floor((now - value) / now * tried)
 
 
 def raise_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:

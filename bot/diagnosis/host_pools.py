@@ -82,15 +82,17 @@ def _at(pool: Pool, fact: Fact) -> Fact:
     return replace(fact, source=pool.source, line=pool.line)
 
 
-def cut_to_fit(evidence: Evidence) -> tuple[str | None, int | None]:
+def cut_to_fit(evidence: Evidence, free: int | None = None) -> tuple[str | None, int | None]:
     """(the largest pool's setting cut to each rank's part of its share of the machine's memory, the bytes that this frees); cut in half
-    where nobody says how much memory there is, or it is below that share already.
+    where nobody says how much memory there is, or it is below that share already. `free`: what a rank that asked for it found free.
     """
     pool = next(iter(pools_of(evidence)), None)
     if pool is None:
         return None, None
     share = _share(evidence, pool)
     value = max(1, int(share if share is not None and share < pool.figure else pool.figure / 2))
+    if free is not None:
+        value = max(1, min(value, int(free / POOLS[pool.name][0])))
     return str(value), max(0, round((pool.figure - value) * POOLS[pool.name][0] * pool.ranks))
 
 

@@ -41,6 +41,7 @@ def notes_of(
         *_sizing(scene, phase, rule),
         *_foreign(evidence, facts),
         *_written_for(evidence, change),
+        *_came_up(scene),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
         *_orphans(evidence),
@@ -94,6 +95,12 @@ def _written_for(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """Whose flags a change names where no line names the engine."""
     if evidence.engine == "unknown" and change is not None and (change.command or "").startswith("vllm "):
         yield "No line names the engine: the change is written in vLLM's flags."
+
+
+def _came_up(scene: Scene) -> Iterator[str]:
+    """A later start that held."""
+    if (up := scene.first("derived.came-up-later")) is not None:
+        yield f"By line {up.line} an engine came up afterwards: what failed is the start before it."
 
 
 def _more_was_free(error: FirstError | None) -> Iterator[str]:

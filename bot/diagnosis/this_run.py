@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.diagnosis.boots import current_boot, with_rehearsals_named
+from bot.diagnosis.boots import came_up_later, current_boot, with_rehearsals_named, without_later_start
 from bot.diagnosis.defaults import defaults_of
 from bot.diagnosis.derived import derived_facts, of_defaults
 from bot.diagnosis.failing import failing_speaker
@@ -21,9 +21,12 @@ def scene_of(book: Rulebook, evidence: Evidence) -> Scene:
     fact = first_error_fact(evidence)
     evidence = _one_engine(book, evidence, fact)
     error = None if fact is None else as_first_error(fact, evidence)
-    told = with_rehearsals_named(current_boot(evidence.facts, fact), evidence.engine_version)
+    up = came_up_later(evidence.facts, fact)
+    told = without_later_start(current_boot(evidence.facts, fact), up)
+    told = with_rehearsals_named(told, evidence.engine_version)
     evidence = replace(evidence, facts=tuple(told))
-    facts = [*evidence.facts, *derived_facts(book, evidence, fact), *of_host_pools(evidence)]
+    later = [replace(up, id="derived.came-up-later", kinds=frozenset({"came-up-later"}), fields={})] if up is not None else []
+    facts = [*evidence.facts, *derived_facts(book, evidence, fact), *of_host_pools(evidence), *later]
     defaults = defaults_of(book, evidence, facts)
     return Scene(evidence, [*facts, *of_defaults(evidence, defaults, fact)], failing_speaker(evidence, fact), error, fact, defaults)
 

@@ -283,12 +283,18 @@ def shifted_partition(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 def fitting_host_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The largest pool of the machine's memory cut to what fits, in its own unit."""
-    return cut_to_fit(scene.evidence)
+    return cut_to_fit(scene.evidence, scene.error_fact.fields.get("free") if scene.has("hierarchical-cache") and scene.error_fact else None)
 
 
 def larger_connector_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
     """A larger pool for the connector whose own is full; none where the machine has no more."""
     return enlarged(scene.evidence, LMCACHE if scene.first("lmcache.pool-full") else MOONCAKE), None
+
+
+def larger_swap_space(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """V0's swap space doubled, and no less than four times the 4 GiB that it takes by itself."""
+    now = scene.evidence.deployment.number("swap_space")
+    return str(max(16, int(2 * now) if now else 0)), None
 
 
 COMPUTED: Mapping[str, Compute] = {
@@ -324,5 +330,6 @@ COMPUTED: Mapping[str, Compute] = {
         raise_fraction,
         fitting_host_pool,
         larger_connector_pool,
+        larger_swap_space,
     )
 }

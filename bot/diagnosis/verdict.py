@@ -14,7 +14,9 @@ _SAID_BY_A_PROGRAM = re.compile(
 )
 _EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception)(?::\s|$)")
 _OFTEN_ELSE = ("frame.init-device", "frame.serving", "frame.runner")  # much else than memory fails there
-_BUFFERS = tuple(f"mark.llama-cpp.{step}" for step in ("model-buffer", "kv-begins", "kv-buffer", "compute-buffer", "warming"))
+_BUFFERS = tuple(
+    f"mark.llama-cpp.{step}" for step in ("load-begins", "model-buffer", "kv-begins", "kv-buffer", "compute-buffer", "warming")
+)
 """llama.cpp prints each buffer once it stands: the next one failed only where a failure is printed."""
 _TOO_EARLY = "mark.vllm.device-ready"  # the worker is up; what it did next does not follow
 

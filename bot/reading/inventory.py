@@ -31,6 +31,9 @@ _LIMIT = re.compile(
     re.MULTILINE,
 )
 _DOCKER_LIMIT = re.compile(r"(?<![\w-])(?:--memory|-m)[= ](?P<size>\d+(?:\.\d+)?[kKmMgG][bB]?)(?![\w.])")
+_SAID_LIMIT = re.compile(
+    r"(?i)\b(?:pod|container|memory|cgroup)(?:'s)?(?: memory)? limit(?: is| was| of|:|=)? ?(?P<size>\d+(?:\.\d+)? ?[MGT](?:iB?|B))\b"
+)
 _SHM = re.compile(
     r"^shm[ \t]+(?P<size>\d+(?:\.\d+)?[MGKT])[ \t]|--shm-size[= ][\"']?(?P<flag>\d+(?:\.\d+)?[mMgG][bB]?)"
     r"|^[ \t]*shm_size:[ \t]*[\"']?(?P<key>\d+(?:\.\d+)?[ ]?[mMgG]i?[bB]?)"
@@ -41,6 +44,7 @@ _HOST = (
     ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory size", "emory memory", "emory,", "emory\n")),
     ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")),
     ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
+    ("limit_bytes", _SAID_LIMIT, (" limit",)),
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
 )
 _LISTING = ("GPU ",)

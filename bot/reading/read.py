@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.deployment import Deployment, Setting
+from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence, Fact, LogLine
 from bot.domain.incident import READ_LIKE_A_PASTE, Contribution
 from bot.domain.known import Known
@@ -45,7 +46,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     arguments, tried, environment, by_hand = read_arguments(book, lines)
     deployment = replace(_deployment(book, lines, facts, arguments, tried, environment), given=by_hand)
     grid = grid_of(lines, facts, deployment)
-    engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines)))
+    engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines, quoted)))
     version = printed_version(facts, engine, frames)
     unsaid = version is None and engine == "vllm"
     allowed, because = narrowed_range(book, facts, lines, frames, arguments) if unsaid else (None, ())
@@ -97,10 +98,14 @@ def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:
 _SIGNS = ("Worker", "EngineCore", "VllmWorker", "APIServer")
 
 
-def _engine_by_signature(lines: Sequence[LogLine]) -> list[str]:
+def _engine_by_signature(lines: Sequence[LogLine], quoted: Mapping[tuple[int, int], str]) -> list[str]:
     found = []
     for line in lines:
         label = line.speaker.label
+        if label in ENGINES:
+            found.append(label)
+        elif label.startswith("rank ") and "[TRT-LLM]" in quoted[line.source, line.number]:
+            found.append("tensorrt-llm")
         if (label and label.startswith(_SIGNS)) or (line.level and line.file and line.file.endswith("py")):
             found.append("vllm")
     return found

@@ -120,6 +120,14 @@ NEEDED = {
         f"available_gpu_mem=8.62 GB\n{OOM}",
         "warmup",
     ),
+    "mark.tensorrt-llm.capture-begins": (
+        f"[TRT-LLM] [RANK 0] [I] Run generation only CUDA graph warmup for batch size=128, draft_len=0\n{OOM}",
+        "graph_capture",
+    ),
+    "mark.llama-cpp.load-begins": (
+        "load_tensors: loading model tensors, this can take a while... (mmap = true)\ncudaMalloc failed: out of memory",
+        "weight_loading",
+    ),
     "mark.tensorrt-llm.context": (
         f"[TensorRT-LLM][INFO] [MemUsageChange] Allocated 1.21 GiB for execution context memory.\n{OOM}",
         "kv_cache_allocation",

@@ -88,3 +88,45 @@ def test_a_log_of_such_a_version_that_ends_before_the_pool_is_still_profiling() 
     banner = "(EngineCore pid=40) INFO 11-20 10:00:00 [core.py:120] Initializing a V1 LLM engine (v0.33.0) with config: model='m'\n"
     assert judged(banner + REHEARSED + FAILED).phase == "profiling"
     assert judged(banner.replace("0.33.0", "0.19.0") + REHEARSED + FAILED).phase == "warmup"
+
+
+TRIED = "GPU 0 has a total capacity of 79.15 GiB of which 1.00 GiB is free."
+
+
+@pytest.mark.parametrize(
+    ("log", "phase"),
+    [
+        ("cudaMalloc failed: out of memory\nmain: server is listening on http://127.0.0.1:8080 - starting the main loop", "unknown"),
+        (
+            "load_tensors: loading model tensors, this can take a while... (mmap = true)\n"
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 18432.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+            'time=2026-03-01T10:00:09.000Z level=INFO source=server.go:600 msg="llama runner started in 2.51 seconds"',
+            "weight_loading",
+        ),
+        (
+            "[2026-03-01 10:00:21 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=5.00 GB\n"
+            f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. {TRIED}\n"
+            "[2026-03-01 10:05:00] The server is fired up and ready to roll!",
+            "graph_capture",
+        ),
+    ],
+)
+def test_a_server_that_came_up_after_the_failure_did_not_serve_before_it(log: str, phase: str) -> None:
+    document = judged(log)
+    assert document.phase == phase
+    assert any("came up afterwards" in note for note in document.notes)
+    assert all(proof.line <= document.first_error.line for proof in document.proof if document.first_error)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "[2026-03-01 10:05:00] The server is fired up and ready to roll!\n"
+        f"[2026-03-01 10:06:00 TP0] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. {TRIED}\n"
+        "[2026-03-01 10:09:00] The server is fired up and ready to roll!",
+        "it crashes with CUDA error: out of memory\n[2026-03-01 10:05:00] The server is fired up and ready to roll!",  # a title
+    ],
+)
+def test_what_served_before_it_failed_was_serving(log: str) -> None:
+    document = judged(log)
+    assert (document.phase, any("came up afterwards" in note for note in document.notes)) == ("serving", False)

@@ -1,3 +1,5 @@
+import pytest
+
 from tests.diagnosis.material import frame, judged, oom, worker
 
 
@@ -43,3 +45,25 @@ def test_the_failing_device_sets_the_least_tensor_parallel_size() -> None:
     other = "(VllmWorkerProcess pid=195361) ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242] Exception in worker VllmWorkerProcess while processing method load_model."
     change = judged(line + "\n" + other)["recommendation"]
     assert change["flag"] != "--tensor-parallel-size" or int(change["value"]) >= 8
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[TensorRT-LLM][ERROR] CUDA runtime error: out of memory",
+        "[03/01/2026-10:00:02] [TRT-LLM] [RANK 1] [E] CUDA out of memory. Tried to allocate 2.10 GiB.",
+        "[TRT-LLM] [E] CUDA out of memory. Tried to allocate 2.10 GiB.",
+    ],
+)
+def test_the_signature_of_tensorrt_llm_names_it(line: str) -> None:
+    assert judged(line)["engine"] == "tensorrt-llm"
+
+
+def test_turbomind_stays_lmdeploys() -> None:
+    assert judged("RuntimeError: [TM][ERROR] CUDA runtime error: out of memory")["engine"] == "lmdeploy"
+
+
+def test_tensorrt_llms_warm_up_of_graphs_is_the_capture() -> None:
+    log = "[TRT-LLM] [RANK 0] [I] Run generation only CUDA graph warmup for batch size=128, draft_len=0"
+    document = judged(f"{log}\n[TRT-LLM] [RANK 0] [E] CUDA out of memory. Tried to allocate 2.10 GiB.")
+    assert (document["phase"], document["verdict"]) == ("graph_capture", "likely")

@@ -806,3 +806,49 @@ def test_a_pool_given_in_bytes_does_not_depend_on_what_the_page_cache_hid_while_
     raised = judged(words.format("a second model is read"))["recommendation"]
     assert (pinned["flag"], pinned["direction"]) == ("--kv-cache-memory-bytes", "set")
     assert raised["flag"] == "--gpu-memory-utilization"
+
+
+def test_swap_space_that_is_full_is_made_larger_and_not_the_machine() -> None:
+    full = "RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space to avoid this error."
+    document = judged(f"vllm serve m --swap-space 16\n{full}")
+    assert "the swap space that the engine sets aside for itself is full" in document["summary"]
+    offered = [document["recommendation"], *document["alternatives"]]
+    assert [(change["flag"], change["value"]) for change in offered] == [("--swap-space", "32")]
+    assert judged(full)["recommendation"]["value"] == "16"
+
+
+@pytest.mark.parametrize(("free", "value"), [("60.00", "50"), ("40.00", "40")])
+def test_a_hierarchical_cache_is_cut_to_what_was_free_and_that_is_enough(free: str, value: str) -> None:
+    said = f"Requesting 100.00 GB but only have {free} GB free. Please reduce the size of the hierarchical cache."
+    start = "python -m sglang.launch_server --model-path m --enable-hierarchical-cache --hicache-size 100"
+    change = judged(f"{start}\nValueError: Not enough host memory available. {said}")["recommendation"]
+    assert (change["flag"], change["value"]) == ("--hicache-size", value)
+    assert "not enough" not in change["because"]
+    assert change["because"].count("93.13 GiB") == 1
+
+
+def trt(more: str) -> str:
+    return (
+        "[03/01/2026-10:00:00] [TRT-LLM] [RANK 3] [I] Peak memory during memory usage profiling (torch + non-torch): 58.00 GiB, available KV "
+        "cache memory when calculating max tokens: 20.10 GiB, fraction is set 0.9, kv size is 131072. device total memory 79.19 GiB\n"
+        f"[03/01/2026-10:00:02] [TRT-LLM] [RANK 3] [E] CUDA out of memory. {more}"
+    )
+
+
+def test_tensorrt_llms_fraction_is_cut_to_what_the_pool_found_free() -> None:
+    text = trt("Tried to allocate 20.10 GiB. GPU 3 has a total capacity of 79.19 GiB of which 15.00 GiB is free.")
+    document = judged(text)
+    change = document["recommendation"]
+    assert (document["engine"], change["flag"], change["value"]) == ("tensorrt-llm", "free_gpu_memory_fraction", "0.67")
+    assert "15.00 GiB of 20.10 GiB" in change["because"]
+
+
+def test_a_small_request_beside_tensorrt_llms_pool_lowers_its_fraction_by_a_step() -> None:
+    text = trt("Tried to allocate 1.00 GiB. GPU 3 has a total capacity of 79.19 GiB of which 0.50 GiB is free.")
+    assert judged(text)["recommendation"]["value"] == "0.85"
+
+
+@pytest.mark.parametrize("limit", ["pod limit 512Gi", "container memory limit: 512Gi", "memory limit is 512 GiB"])
+def test_a_connectors_pools_are_cut_to_a_limit_that_somebody_names(limit: str) -> None:
+    text = f"LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m --tensor-parallel-size 8\n\n{limit}\n\nReason: OOMKilled"
+    assert judged(text)["recommendation"]["value"] == "32"
