@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 when there is such a topic."""
     from bot.rulebook.load import load_rulebook
-    from bot.usecases.explain import explain, explained, find_topic, listed
+    from bot.usecases.explain import answered, explain, listed
 
     topics = load_rulebook().topics
     words = " ".join(options.topic)
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
         reply = asked(settings, lambda desk: explain(desk, LOCAL, words, options.incident))
     else:
-        reply = explained(topics, find_topic(topics, words), ())
+        reply = answered(topics, words)
     put(reply, options.json, _text(reply))
     return 0
 

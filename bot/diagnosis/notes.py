@@ -38,7 +38,7 @@ def notes_of(
     return (
         *_cut(scene, phase),
         *((why_rank,) if why_rank else ()),
-        *_sizing(scene, phase, rule),
+        *_sizing(scene, phase),
         *_foreign(evidence, facts),
         *_written_for(evidence, change),
         *_came_up(scene),
@@ -65,12 +65,10 @@ def _cut(scene: Scene, phase: Phase) -> Iterator[str]:
         )
 
 
-def _sizing(scene: Scene, phase: Phase, rule: str | None) -> Iterator[str]:
-    """What `oombot size` has to do with it: it answers a question, and says whether a model and cards that are named go together."""
+def _sizing(scene: Scene, phase: Phase) -> Iterator[str]:
+    """What `oombot size` has to do with it: it says whether a model and cards that are named go together."""
     size = size_command(scene)
-    if rule == "not-oom.question":
-        yield f"This reads as a question; no failure is shown. `{size}` tells what it needs and what fits."
-    elif phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
+    if phase in ("unknown", "weight_loading") and not {"MODEL", "NAME"} & set(size.split()):
         yield f"`{size}` says whether this model goes onto these cards, and what is left for its cache."
 
 

@@ -13,7 +13,7 @@ _ASKS = re.compile(
 )
 _TO_SIZE = re.compile(
     r"\bfits?\b|\bhow (?:many|much)\b|\benough\b|\bneed(?:ed)?\b|"
-    r"\b(?:can|could|will|would|does|do)\b.{0,60}\b(?:run|serve|load|host|start)\b",
+    r"\b(?:can|could|will|would|does|do|possible)\b.{0,60}\b(?:run|serve|load|host|start)\b",
     re.IGNORECASE,
 )
 _WRONG = r"\bwrong (?:diagnosis|phase|rank)\b|\bdiagnosis (?:is|was) wrong\b|^(?:that|this)(?: is|'s|’s) wrong\b"

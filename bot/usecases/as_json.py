@@ -70,6 +70,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Any]:
         "proof": [{"source": p.source, "line": p.line, "rule": p.rule, "text": p.text} for p in diagnosis.proof],
         "notes": list(diagnosis.notes),
         "similar": [],
+        "sizing": None,
         "topic": None,
         "redactions": diagnosis.redactions,
         "rulebook": diagnosis.rulebook,

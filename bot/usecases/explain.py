@@ -11,12 +11,18 @@ from bot.domain.size import gib
 from bot.rulebook.files import Topic
 from bot.usecases.budget_rows import FIGURES
 from bot.usecases.desk import Desk, Viewer
+from bot.usecases.next_step import question_step
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.size_asked import size_asked
 
 SCHEMA = "oombot.explanation/1"
 ENOUGH = 0.5
 """How alike a question and one of a topic's must be: twice the weight of the words they share over that of all that each has."""
+WELL, WELL_BESIDE_SIZING = 0.6, 0.7
+"""From where a topic surely is meant; a question that names a model, a card or a context is one for sizing first."""
+NAMED = float("inf")
+NEAREST = "This is the nearest topic; it may not be what you ask."
 LEAST = 2.0
 """What the words that they share must tell together: one that at most six topics use, or several."""
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -45,12 +51,29 @@ class NoTopicError(Unusable):
 async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | None = None) -> Reply:
     """A topic by its id or in the asker's own words. NoTopicError when none fits."""
     topics = desk.rulebook().topics
+    if incident_id is None:
+        return answered(topics, topic)
     chosen = find_topic(topics, topic)
-    numbers: list[dict[str, str]] = []
-    if incident_id is not None:
-        incident = await find(desk, viewer, incident_id)
-        numbers = figures_of(chosen, incident.document)
-    return explained(topics, chosen, numbers)
+    incident = await find(desk, viewer, incident_id)
+    return explained(topics, chosen, figures_of(chosen, incident.document))
+
+
+def answered(topics: Sequence[Topic], words: str) -> Reply:
+    """A topic without anybody's figures; for a question that names a model, a card or a context, the sizing command that answers it.
+
+    What is only near is called so. NoTopicError when nothing fits.
+    """
+    match, chosen = nearest(topics, words)
+    sizing = size_asked(words) if match < NAMED else None
+    if sizing is None:
+        if chosen is None or match < ENOUGH:
+            raise NoTopicError(words, topics)
+        return explained(topics, chosen, (), [NEAREST] if match < WELL else ())
+    step = question_step(sizing, None)
+    if chosen is not None and match >= WELL_BESIDE_SIZING:
+        return explained(topics, chosen, (), [f"For what you name: {step}"])
+    document = listed(topics).document
+    return Reply("explanation", {**document, "title": "This is a question for sizing", "paragraphs": [step]})
 
 
 def listed(topics: Sequence[Topic]) -> Reply:
@@ -60,13 +83,13 @@ def listed(topics: Sequence[Topic]) -> Reply:
     return Reply("explanation", document)
 
 
-def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[str, str]]) -> Reply:
-    """The answer's document."""
+def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[str, str]], before: Sequence[str] = ()) -> Reply:
+    """The answer's document; `before`: sentences that head it."""
     document = {
         "schema": SCHEMA,
         "topic": chosen.id,
         "title": chosen.title,
-        "paragraphs": list(chosen.paragraphs),
+        "paragraphs": [*before, *chosen.paragraphs],
         "numbers": [dict(n) for n in numbers],
         "topics": [{"id": t.id, "title": t.title} for t in topics],
     }
@@ -75,22 +98,27 @@ def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[
 
 def find_topic(topics: Sequence[Topic], words: str) -> Topic:
     """The topic of an id, or the one with the question that is most like what was asked. NoTopicError where none is alike enough."""
+    alike, chosen = nearest(topics, words)
+    if chosen is not None and alike >= ENOUGH:
+        return chosen
+    raise NoTopicError(words, topics)
+
+
+def nearest(topics: Sequence[Topic], words: str) -> tuple[float, Topic | None]:
+    """The topic that is nearest, and how alike: NAMED for one that is named, else from 0 to 1."""
     asked = words.strip().lower()
     by_id = {topic.id: topic for topic in topics}
     if asked in by_id:
-        return by_id[asked]
+        return NAMED, by_id[asked]
     close = difflib.get_close_matches(asked.replace(" ", "-"), by_id, n=1, cutoff=0.85)
     if close:
-        return by_id[close[0]]
+        return NAMED, by_id[close[0]]
     told = [(topic, [_stems(text) for text in (topic.id, topic.title, *topic.asks)]) for topic in topics]
     common = Counter(stem for _, questions in told for stem in frozenset().union(*questions))
     spoken = {stem for stem in _stems(asked) if stem in common or not stem[0].isdigit()}  # 22 GB, 0.5B: a figure of theirs
     weights = {stem: _weight(common[stem], len(topics)) for stem in spoken | common.keys()}
     alike = [(max(_likeness(spoken, question, weights) for question in questions), topic) for topic, questions in told]
-    best, chosen = max(alike, key=lambda pair: pair[0], default=(0.0, None))
-    if chosen is not None and best >= ENOUGH:
-        return chosen
-    raise NoTopicError(words, topics)
+    return max(alike, key=lambda pair: pair[0], default=(0.0, None))
 
 
 def _weight(users: int, topics: int) -> float:

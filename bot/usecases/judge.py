@@ -43,23 +43,26 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
         f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
     ]
     document["notes"] = list(dict.fromkeys(document["notes"]))
-    document["topic"] = _topic(book, document)
+    document["sizing"], document["topic"] = _answers(book, document, contributions)
     shown: dict[str, Any] = hidden_in(document)
     return shown
 
 
-def _topic(book: Rulebook, document: Mapping[str, Any]) -> dict[str, str] | None:
-    """The topic that answers where nothing but a question was found, as a door's `explain` would name it. Looked for only then."""
-    asked = next((str(one["text"]) for one in document["proof"][:1] if one["rule"] == QUESTION), None)
-    if asked is None:
-        return None
-    from bot.usecases.explain import NoTopicError, find_topic
+def _answers(
+    book: Rulebook, document: Mapping[str, Any], contributions: Sequence[Contribution]
+) -> tuple[str | None, dict[str, str] | None]:
+    """What answers where nothing but a question was found: the sizing command, a topic that surely is meant. Looked for only then."""
+    if not any(one["rule"] == QUESTION for one in document["proof"][:1]):
+        return None, None
+    from bot.usecases.explain import WELL, WELL_BESIDE_SIZING, nearest
+    from bot.usecases.size_asked import size_asked
 
-    try:
-        found = find_topic(book.topics, asked)
-    except NoTopicError:
-        return None
-    return {"id": found.id, "title": found.title}
+    words = " ".join(one.text for one in contributions if one.text and one.kind != "outcome")
+    sizing = size_asked(words)
+    match, topic = nearest(book.topics, str(document["proof"][0]["text"]))
+    if topic is None or match < (WELL_BESIDE_SIZING if sizing else WELL):
+        return sizing, None
+    return sizing, {"id": topic.id, "title": topic.title}
 
 
 async def judged_here(contributions: Sequence[Contribution], precedents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

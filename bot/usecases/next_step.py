@@ -7,12 +7,12 @@ from bot.usecases.judge import QUESTION
 
 TOPICS = {"not-oom.preemption": "preemption", "not-oom.preemptions-counted": "preemption"}
 """What rules found that is no failure, and a topic explains."""
-NOTHING_FAILED = ("not-oom.ready", "not-oom.stopped")
+NOTHING_FAILED = ("not-oom.ready", "not-oom.stopped", QUESTION)
 _LOG = "send the log from the server's start to its first error"
 
 
 def nothing_failed(document: Mapping[str, Any]) -> bool:
-    """Does the evidence show a server that came up, or was asked to stop, and no failure at all?"""
+    """Does the evidence show a server that came up, or was asked to stop, or only a question, and no failure at all?"""
     return bool(document["proof"]) and document["proof"][0]["rule"] in NOTHING_FAILED
 
 
@@ -24,14 +24,25 @@ def next_step(document: Mapping[str, Any]) -> str:
         return next((str(question["text"]) for question in document["questions"]), "")
     proof = next(iter(document["proof"]), {"rule": None, "text": None})
     if proof["rule"] == QUESTION:
-        topic = document.get("topic")  # diagnoses of before there were any have none
-        if topic:
-            return f"“explain {topic['id']}” answers it: {topic['title']} If something failed, {_LOG}."
-        return f"Ask it as “explain” and a few words of it (“explain” alone lists the topics), or {_LOG}."
+        said = question_step(document.get("sizing"), document.get("topic"))  # diagnoses of before there were any have none
+        if said:
+            return f"{said} If something failed, {_LOG}."
+        return f"Ask it as `oombot explain` and a few words of it (alone it lists the topics), or {_LOG}."
     if proof["rule"] in TOPICS:
-        return f"“explain {TOPICS[proof['rule']]}” says when this matters and what helps."
+        return f"`oombot explain {TOPICS[proof['rule']]}` says when this matters and what helps."
     if nothing_failed(document):
         return "If it failed later, send the log from there to its first error."
     if not proof["text"]:
         return f"If memory ran out all the same, {_LOG}."
     return f"Go by line {proof['line']}, which says what it was. If memory ran out all the same, {_LOG}."
+
+
+def question_step(sizing: str | None, topic: Mapping[str, Any] | None) -> str:
+    """What answers a question: a sizing command, and a topic, which may be meant. Empty for neither."""
+    said = []
+    if sizing:
+        put = [f"{word} stands for {what}" for word, what in (("MODEL", "the model"), ("NAME", "the card")) if word in sizing.split()]
+        said.append(f"`{sizing}` tells what it needs and what fits{': ' + ', '.join(put) if put else ''}.")
+    if topic:
+        said.append(f"`oombot explain {topic['id']}` may answer it: {topic['title']}")
+    return " ".join(said)

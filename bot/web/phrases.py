@@ -61,7 +61,8 @@ def linked(text: str) -> Markup:
 def _command(code: re.Match[str]) -> str:
     where, rest = "", unescape(code[1]).partition(" ")[2].partition(" ")[2]
     if code[1].startswith("oombot size "):
-        where = "/size" if re.search(r"\b(?:MODEL|NAME|FILE)\b", rest) else f"/size?q={quote(rest)}"
+        named = re.sub(r"(?:--\w+ )?\b(?:MODEL|NAME|FILE)\b ?", "", rest).strip()
+        where = f"/size?q={quote(named)}" if named else "/size"
     elif code[1].startswith("oombot explain "):
         where = f"/explain/{quote(rest, safe='')}"
     shown = f"<code>{code[1]}</code>"

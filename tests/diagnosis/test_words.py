@@ -161,5 +161,6 @@ def test_what_sizing_cannot_look_up_or_does_not_decide_is_not_offered(said: str)
 
 
 def test_a_question_is_answered_with_what_it_names() -> None:
-    (note,) = judge(BOOK, [Contribution("paste", "How much GPU memory do I need to run Qwen/Qwen3-32B with vllm on 2x RTX 4090?")])["notes"]
-    assert "`oombot size Qwen/Qwen3-32B --gpu RTX4090-24GB --tp 2` tells what it needs and what fits." in note
+    said = judge(BOOK, [Contribution("paste", "How much GPU memory do I need to run Qwen/Qwen3-32B with vllm on 2x RTX 4090?")])
+    assert said["sizing"] == "oombot size Qwen/Qwen3-32B --gpu RTX4090-24GB --tensor-parallel-size 2"
+    assert not said["notes"]

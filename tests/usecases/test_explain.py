@@ -3,7 +3,7 @@
 import pytest
 
 from bot.rulebook.load import load_rulebook
-from bot.usecases.explain import figures_of, find_topic
+from bot.usecases.explain import answered, figures_of, find_topic
 from bot.usecases.reply import Unusable
 
 TOPICS = load_rulebook().topics
@@ -113,3 +113,31 @@ def test_the_numbers_are_those_of_the_rank_that_failed() -> None:
     assert figures_of(topic, {"rank": {"number": 3}, "budgets": reports}) == [{"label": "KV pool (line 13)", "value": "3.00 GiB"}]
     assert figures_of(topic, {"rank": None, "budgets": reports[:1]}) == [{"label": "KV pool (line 10)", "value": "0 B"}]
     assert figures_of(topic, {"rank": None, "budgets": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "first"),
+    [
+        ("utilization", "Should utilization go up or down?", "It depends on which"),
+        ("why does a 3b model take 16 GB?", "Why does a small model take 90 % of the card?", "By design. "),
+        (
+            "is utilization of 0.95 too high for production",
+            "Why does a small model take 90 % of the card?",
+            "This is the nearest topic; it may not be",
+        ),
+        (
+            "is it possible to run mixtral 8x7b on several 3090?",
+            "This is a question for sizing",
+            "`oombot size mistralai/Mixtral-8x7B-Instruct-v0.1 --gpu RTX3090-24GB` tells what it needs and what fits.",
+        ),
+        (
+            "do cuda graphs count inside utilization on an H100?",
+            "Do CUDA graphs count inside the utilization?",
+            "For what you name: `oombot size MODEL --gpu H100-80GB` tells",
+        ),
+    ],
+)
+def test_what_is_only_near_is_called_so_and_a_question_for_sizing_gets_its_command(words: str, title: str, first: str) -> None:
+    document = answered(TOPICS, words).document
+    assert document["title"] == title
+    assert document["paragraphs"][0].startswith(first)

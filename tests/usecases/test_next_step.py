@@ -44,8 +44,8 @@ def test_the_one_next_step(document: dict[str, Any], step: str) -> None:
 
 
 def test_preemption_and_a_question_lead_to_explain() -> None:
-    assert next_step(diagnosis(proof=proof("not-oom.preemption"))).startswith("“explain preemption” says")
-    assert next_step(diagnosis(proof=proof("not-oom.question"))).startswith("Ask it as “explain”")
+    assert next_step(diagnosis(proof=proof("not-oom.preemption"))).startswith("`oombot explain preemption` says")
+    assert next_step(diagnosis(proof=proof("not-oom.question"))).startswith("Ask it as `oombot explain`")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_preemption_and_a_question_lead_to_explain() -> None:
 def test_the_topic_that_answers_a_question_is_named_and_no_other(asked: str, topic: str | None) -> None:
     document = judge(load_rulebook(), [Contribution("paste", asked)])
     assert (document["topic"] or {}).get("id") == topic
-    assert ("answers it" in next_step(document)) == (topic is not None)
-    assert topic is None or next_step(document).startswith(f"“explain {topic}” answers it: {document['topic']['title']}")
+    assert ("may answer it" in next_step(document)) == (topic is not None)
+    assert topic is None or next_step(document).startswith(f"`oombot explain {topic}` may answer it: {document['topic']['title']}")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,34 @@ def test_a_rank_is_named_in_one_way(rank: dict[str, Any] | None, named: str, whi
 
 def test_a_check_of_the_engine_core_belongs_to_no_rank() -> None:
     assert which_rank(diagnosis(phase="kv_cache_sizing")) == "none: a check of the engine core"
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ("does fp8 kv halve memory?", None),
+        ("why is 90% of my card used?", None),
+        (
+            "is it possible to run mixtral 8x7b on a single 24gb gpu quantized, or on several 3090?",
+            "oombot size mistralai/Mixtral-8x7B-Instruct-v0.1 --gpu RTX3090-24GB",
+        ),
+        (
+            "vLLM deployment with 1M context: how much memory at least? Are 8x H20 (96G) enough?",
+            "oombot size MODEL --gpu H20-96GB --max-model-len 1048576 --tensor-parallel-size 8",
+        ),
+        (
+            "vllm serve Qwen/Qwen2.5-3B-Instruct-AWQ   (0.8.1, RTX3090)\nbin/python      15982MiB\nsame with the other. why?",
+            "oombot size Qwen/Qwen2.5-3B-Instruct-AWQ --gpu RTX3090-24GB --engine-version 0.8.1",
+        ),
+    ],
+)
+def test_a_question_that_names_model_card_or_context_is_one_for_sizing_with_all_it_names(asked: str, command: str | None) -> None:
+    document = judge(load_rulebook(), [Contribution("paste", asked)])
+    assert document["sizing"] == command
+    assert (f"`{command}` tells what it needs and what fits" in next_step(document)) == (command is not None)
+    assert ("MODEL stands for the model." in next_step(document)) == ("MODEL" in (command or ""))
+    assert command is None or document["topic"] is None
+    assert nothing_failed(document)
 
 
 def test_only_a_server_that_came_up_or_was_stopped_shows_no_failure() -> None:

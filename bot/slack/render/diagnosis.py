@@ -19,6 +19,7 @@ from bot.slack.render.blocks import (
     person,
     rich,
     small,
+    told,
     words,
 )
 from bot.slack.render.budget import budget_blocks
@@ -97,7 +98,7 @@ def _verdict(document: Document) -> list[Block]:
     notes = [f"Also out of memory: {', '.join(map(str, others[:8]))}."] if others else []
     notes += [str(note) for note in (document.get("notes") or [])[:3]]
     notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
-    return [*opening, fields(facts[:6]), *([rich(*(line(cut(note, 500) + "\n") for note in notes))] if notes else [])]
+    return [*opening, fields(facts[:6]), *([rich(*(line(*told(cut(note, 500) + "\n")) for note in notes))] if notes else [])]
 
 
 def _first_error(document: Document) -> list[Block]:
@@ -189,7 +190,7 @@ def _questions(document: Document, rounds: int) -> list[Block]:
 def _next(document: Document) -> list[Block]:
     """Where nothing is to be changed and nothing is asked."""
     step = next_step(document)
-    return [rich(line(bold("Next: "), step))] if step else []
+    return [rich(line(bold("Next: "), *told(step)))] if step else []
 
 
 def _ranks(document: Document) -> Block:

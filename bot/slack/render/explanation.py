@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.slack.render.blocks import Block, bullets, header, line, rich, small, table
+from bot.slack.render.blocks import Block, bullets, header, line, rich, small, table, told
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, fit_message
 
@@ -11,7 +11,7 @@ from bot.slack.render.limits import FALLBACK, fit_message
 def explanation_message(document: Mapping[str, Any]) -> tuple[list[Block], str]:
     """Blocks and text of an explanation document."""
     blocks = [header(str(document["title"]))] if document.get("title") else []
-    blocks += [rich(line(cut(str(paragraph), 2_000))) for paragraph in document.get("paragraphs") or ()]
+    blocks += [rich(line(*told(cut(str(paragraph), 2_000)))) for paragraph in document.get("paragraphs") or ()]
     numbers = document.get("numbers") or ()
     if numbers:
         blocks.append(table([["Here", "Value"], *([str(row["label"]), str(row["value"])] for row in numbers[:30])]))
