@@ -10,7 +10,7 @@ from bot.web.faults import Fault
 from bot.web.history import asked
 from bot.web.incident import incident_of
 from bot.web.openapi import DOCUMENT
-from bot.web.sizing import answer_of
+from bot.web.sizing import answer_of, named
 
 
 async def incidents(request: web.Request) -> web.Response:
@@ -46,8 +46,14 @@ async def explanation(request: web.Request) -> web.Response:
 
 
 async def size(request: web.Request) -> web.Response:
-    """`GET /api/v1/size?model=…&gpu=…&tensor_parallel_size=…`."""
-    return web.json_response(await answer_of(request, request.query))
+    """`GET /api/v1/size?model=…&gpu=…&tensor_parallel_size=…`; any engine argument that sizing takes, by its short names too."""
+    given = named(request.query.items())
+    document = await answer_of(request, given)
+    beside = [name for name in given if name != "q"] if given.get("q") else []
+    if beside:
+        said = [f"{name} is not read beside q: say it in the words" for name in beside]
+        document = {**document, "corrections": [*document.get("corrections", ()), *said]}
+    return web.json_response(document)
 
 
 async def openapi(request: web.Request) -> web.Response:

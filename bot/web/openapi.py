@@ -38,7 +38,10 @@ SEARCHES = [
     _query("before", "The id of the last row of the page before: gives the rows that follow it."),
 ]
 SIZES = [
-    _query("q", "The question in words, for example: llama-3.3-70b on 4xH100 128k fp8 kv. The other parameters are then not read."),
+    _query(
+        "q",
+        "The question in words, for example: llama-3.3-70b on 4xH100 128k fp8 kv. The others are then not read; `corrections` says so.",
+    ),
     _query("model", "A Hugging Face id."),
     _query("gpu", "A GPU by any of its names, for example H100-80GB."),
     _query("config", "A config.json inline, instead of a model."),
@@ -46,7 +49,10 @@ SIZES = [
     _query("gpu_memory_utilization", "As the engine argument.", {"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
     *(_query(name, "As the engine argument of that name.", WHOLE) for name, _, _ in COUNTS),
     *(_query(name, "An override in bytes.", WHOLE) for name, _, _ in OVERRIDES),
-    _query("enable_expert_parallel", "Any value switches it on."),
+    _query(
+        "enable_expert_parallel",
+        "Off with 0; any other value switches it on. Further engine arguments of “oombot size”, and short names (tp, ctx), are read too.",
+    ),
 ]
 
 DOCUMENT: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """The sizing form: words or engine arguments in, the plan and its arithmetic out; a question without a pasted config is a link."""
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -9,7 +10,7 @@ from aiohttp import web
 
 from bot.domain.foreign import foreign_json
 from bot.usecases.reply import Unusable
-from bot.usecases.sizing.arguments import BY_NAME, value_of
+from bot.usecases.sizing.arguments import BY_NAME, argument_of, value_of
 from bot.web.access import viewer_of
 from bot.web.door import door_of
 from bot.web.forms import read_form
@@ -44,10 +45,24 @@ FIELDS = ("q", *ARGUMENTS, "config")
 
 def question_of(given: Mapping[str, str]) -> dict[str, Any]:
     """A form's texts as the question that sizing takes. Unusable names the field that is no number or no JSON."""
-    question = {name: _value(name, given[name].strip()) for name in ARGUMENTS if given.get(name, "").strip()}
+    question = {name: _value(name, text.strip()) for name, text in given.items() if name not in ("q", "config") and text.strip()}
     if text := given.get("config", "").strip():
         question["config"] = _config(text)
     return question
+
+
+def named(query: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A query by the engine's own names, short ones (tp, ctx) read as those. Unusable names what is said twice and what nothing reads."""
+    given: dict[str, str] = {}
+    for spelling, text in query:
+        argument = argument_of(spelling)
+        name = spelling if spelling in FIELDS or argument is None else argument.name
+        if name not in FIELDS and argument is None:
+            near = difflib.get_close_matches(spelling, [*FIELDS, *BY_NAME], n=1)
+            raise Unusable(f"Sizing has no parameter {spelling[:60]!r}{f'; did you mean {near[0]}?' if near else '.'}")
+        if text.strip() and given.setdefault(name, text) != text:
+            raise Unusable(f"{name} is said twice: {given[name][:60]!r} and {text[:60]!r}.")
+    return given
 
 
 def _value(name: str, text: str) -> Any:
@@ -77,7 +92,11 @@ async def form(request: web.Request) -> web.Response:
     """The form, answered when the address holds a question."""
     if "example" in request.query:
         return await _answered(request, {**_EXAMPLE_FIELDS, "config": EXAMPLE.read_text(encoding="utf-8")})
-    given = {name: value for name, value in request.query.items() if name in FIELDS and value.strip()}
+    known = ((name, value) for name, value in request.query.items() if name in FIELDS or argument_of(name))
+    try:
+        given = named(known)
+    except Unusable as refused:
+        return _shown(request, {}, None, str(refused))
     if not given:
         return page(request, _template(request), given={}, answer=None, refused="", counts=COUNTS, overrides=OVERRIDES)
     return await _answered(request, given)
@@ -106,6 +125,10 @@ async def _answered(request: web.Request, given: Mapping[str, str]) -> web.Respo
         answer = await answer_of(request, given)
     except Unusable as unusable:
         refused = str(unusable)
+    return _shown(request, given, answer, refused)
+
+
+def _shown(request: web.Request, given: Mapping[str, str], answer: Mapping[str, Any] | None, refused: str) -> web.Response:
     values = {"given": {**_as_read(answer), **given}, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
     return page(request, _template(request), status=400 if refused else 200, **values)
 

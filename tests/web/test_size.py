@@ -1,5 +1,6 @@
 """The sizing page, on the real arithmetic."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -123,3 +124,31 @@ async def test_the_requests_that_were_asked_for_are_answered(sizer: Browser) -> 
     assert "Of the 20 requests at full length that are asked for, 3 fit into the pool at once" in text
     assert "For all of them: " in text
     assert "<h3>At once</h3>" not in await sizer.text("/size?q=llama-3.1-8b+4090+16k")
+
+
+@pytest.mark.parametrize(
+    ("query", "ranks"), [("tp=4", 4), ("tensor-parallel-size=4&enforce_eager=1", 4), ("tp=2&pp=2", 4), ("gpu=H100", 1)]
+)
+async def test_the_api_reads_short_names_as_the_command_does(sizer: Browser, query: str, ranks: int) -> None:
+    async with sizer.get(f"/api/v1/size?model=llama-3.3-70b&gpu=H100&{query}") as answer:
+        assert len((await answer.json())["ranks"]) == ranks
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("tensor_paralel_size=4", "Sizing has no parameter 'tensor_paralel_size'; did you mean tensor_parallel_size?"),
+        ("soup=1", "Sizing has no parameter 'soup'."),
+        ("tp=4&tensor_parallel_size=2", "tensor_parallel_size is said twice: '4' and '2'."),
+        ("tp=0", "tensor_parallel_size is 0; it must be at least 1"),
+    ],
+)
+async def test_the_api_names_what_it_does_not_read(sizer: Browser, query: str, says: str) -> None:
+    async with sizer.get(f"/api/v1/size?model=llama-3.3-70b&gpu=H100&{query}") as answer:
+        assert answer.status == 400
+        assert says in json.dumps(await answer.json())
+
+
+async def test_beside_words_the_api_says_that_arguments_are_not_read(sizer: Browser) -> None:
+    async with sizer.get("/api/v1/size?q=llama-3.3-70b+on+4xH100&tp=2") as answer:
+        assert "tensor_parallel_size is not read beside q: say it in the words" in (await answer.json())["corrections"]

@@ -75,10 +75,12 @@ async def measured_of(desk: Desk, question: Mapping[str, Any], viewer: Viewer | 
 def with_cards(question: Mapping[str, Any]) -> dict[str, Any]:
     """The question with `4xH100` read as the card and, where nothing else spreads the model, as tensor parallel size 4.
 
-    A name that is no card's as it stands (`24gb 3090`, `a100 40`) is read as words are.
+    A name that is no card's as it stands (`24gb 3090`, `a100 40`) is read as words are. Unusable where there are 0 of it.
     """
     told, rules = str(question.get("gpu") or ""), load_sizing()
     name, count = cards_in(rules, told)
+    if count == 0 or question.get("cards") == 0:
+        raise Unusable("No card holds no model: name at least one, for example 4xH100.")
     if name is None or "," in told or "," in name:
         return dict(question)
     if count is None:
@@ -92,6 +94,9 @@ def with_model(question: Mapping[str, Any], find: Find, *, names_first: bool = F
 
     A name that the rulebook knows is answered from there when `names_first`, or when the hub has no answer. Raises Unusable.
     """
+    if isinstance(question.get("model"), list):
+        named_models = ", ".join(question["model"])
+        raise Unusable(f"Several models are named: {named_models}. Ask about one at a time; which is it?")
     question, model = with_draft(question, find), question.get("model")
     if question.get("config") is not None:
         return dict(question)

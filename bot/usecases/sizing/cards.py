@@ -6,14 +6,16 @@ from bot.rulebook.gpus import GpuSpec, Mention
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.reader import Reader
+from bot.usecases.sizing.spread import with_spaces
 
 _GB = r"\d{1,3} ?g(?:i?b)?"
+_NONE = re.compile(r"(?<![\w.,:=/-])(?:0|-\d{1,3}|zero) $")
 _ELSE = r" (?:of )?(?:pool|kv|weights|checkpoint|other|cpu|offload)"  # what a size is of, where it is not the card's
 
 
 def cards_in(rules: SizingRules, text: str) -> tuple[str | None, int | None]:
     """The card of a text and how many of it; the name that several share where the text does not decide. None where it names none."""
-    reader = Reader(rules.gpus, load_model_names(), text)
+    reader = Reader(rules.gpus, load_model_names(), with_spaces(text))
     read_cards(reader)
     return reader.question.get("gpu"), reader.question.get("cards")
 
@@ -24,8 +26,9 @@ def read_cards(reader: Reader) -> None:
     for mention in reader.gpus.mentions(reader.rest):
         specs, end = _sized(reader, mention)
         text = reader.rest[mention.start : end].strip()
-        reader.blank(mention.start, end)
-        _put_card(reader, specs, text, mention.count)
+        none = _NONE.search(reader.rest[: mention.start])
+        reader.blank(none.start() if none else mention.start, end)
+        _put_card(reader, specs, text, 0 if none else mention.count)
     bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB})(?!{_ELSE}))?(?![\w.])"
     for match in list(re.finditer(bare, reader.rest, re.IGNORECASE)):
         found = reader.gpus.find(f"{match[2]} {match[3] or ''}")  # a bare figure: in a sizing question a card, in a log anything
@@ -68,5 +71,5 @@ def _put_card(reader: Reader, specs: tuple[GpuSpec, ...], text: str, count: int 
         reader.question["gpu"] = name
     elif name not in str(given).split(","):
         reader.question["gpu"] = f"{given},{name}"
-    if count and reader.question.setdefault("cards", count) != count:
+    if count is not None and reader.question.setdefault("cards", count) != count:
         reader.corrections.append(f"{text!r}: all cards are asked about with one number of them, {reader.question['cards']}")

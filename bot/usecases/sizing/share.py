@@ -49,4 +49,4 @@ def _in_words(evidence: Evidence) -> str | None:
     if len(evidence.lines) > FEW_LINES or len(text) > FEW_LETTERS:
         return None
     model = read_words(load_sizing(), text)[0].get("model")
-    return None if model is None else str(model)
+    return model if isinstance(model, str) else None

@@ -11,6 +11,7 @@ from bot.usecases.sizing.formats import read_formats
 from bot.usecases.sizing.leftovers import leftovers
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.reader import Reader
+from bot.usecases.sizing.spread import read_nodes, spread, with_spaces
 
 _KV_WORD = r"kv(?:[ -]?cache)?"
 _KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
@@ -21,7 +22,8 @@ _SHORT_KV = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 class Words(NamedTuple):
-    """`question`: engine arguments, `model` and `gpu` as the sizing use case takes them. `corrections`: one sentence per word."""
+    """`question`: engine arguments, `model` and `gpu` as the sizing use case takes them; several models, and `cards` where they are none,
+    for it to ask back. `corrections`: one sentence per word."""
 
     question: dict[str, Any]
     corrections: tuple[str, ...]
@@ -29,7 +31,7 @@ class Words(NamedTuple):
 
 def read_words(rules: SizingRules, text: str) -> Words:
     """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
-    reader = Reader(rules.gpus, load_model_names(), _LEAD.sub("", " ".join(text.split())))
+    reader = Reader(rules.gpus, load_model_names(), _LEAD.sub("", with_spaces(text)))
     for step in (
         _tables,
         _flags,
@@ -37,6 +39,7 @@ def read_words(rules: SizingRules, text: str) -> Words:
         _adapters,
         _hub_ids,
         _named_models,
+        read_nodes,
         read_cards,
         _pairs,
         _kv_types,
@@ -45,7 +48,7 @@ def read_words(rules: SizingRules, text: str) -> Words:
         leftovers,
     ):
         step(reader)
-    _spread(reader)
+    spread(reader)
     return Words(reader.question, tuple(reader.corrections))
 
 
@@ -131,23 +134,32 @@ def _put(reader: Reader, argument: Argument, text: str) -> None:
 def _hub_ids(reader: Reader) -> None:
     for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w|[A-Za-z0-9][\w.-]*\.gguf"):
         known = reader.models.find(match[0])
-        reader.put("model", known.id if known else match[0])
+        if known or "model" not in reader.question:
+            _several(reader, "model", known.id if known else match[0])
+        else:
+            reader.put("model", match[0])
 
 
 def _named_models(reader: Reader) -> None:
-    """The longest run of words that is a model's name."""
-    if "model" in reader.question:
-        return
+    """The longest runs of words that are a model's name. After the first only one with a figure in it: `or gemma` says too little."""
+    while (found := _named_model(reader)) is not None:
+        start, end, model = found
+        reader.blank(start, end)
+        _several(reader, "model", model)
+
+
+def _named_model(reader: Reader) -> tuple[int, int, str] | None:
     words = list(re.finditer(r"[A-Za-z0-9][\w.-]*", reader.rest))
     for length in range(min(7, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             run = words[start : start + length]
             name = reader.rest[run[0].start() : run[-1].end()]
+            if "model" in reader.question and not re.search(r"\d", name):
+                continue
             known = reader.models.find(name) if re.fullmatch(r"[\w. -]+", name) and re.search("[A-Za-z]", name) else None
             if known is not None:
-                reader.blank(run[0].start(), run[-1].end())
-                reader.put("model", known.id)
-                return
+                return run[0].start(), run[-1].end(), known.id
+    return None
 
 
 _PAIRS = {
@@ -165,7 +177,7 @@ _PAIRS = {
 _VALUES = {
     "max_model_len": rf"{_NUMBER}[km]?|auto",
     "max_num_batched_tokens": rf"{_NUMBER}[km]?",
-    "gpu_memory_utilization": r"0?\.\d+|\d{2,3} ?%",
+    "gpu_memory_utilization": r"\d?\.\d+|[01]|\d{2,3} ?%",
 }
 
 
@@ -180,9 +192,11 @@ def _pairs(reader: Reader) -> None:
 
 
 def _several(reader: Reader, name: str, value: str) -> None:
-    """Two versions in one question are held against each other."""
+    """Two versions in one question are held against each other; two models are asked back."""
     given = reader.question.get(name)
-    reader.question[name] = value if given is None else [*(given if isinstance(given, list) else [given]), value]
+    several = given if isinstance(given, list) else [given]
+    if value not in several:
+        reader.question[name] = value if given is None else [*several, value]
 
 
 def _kv_types(reader: Reader) -> None:
@@ -201,19 +215,3 @@ def _amounts(reader: Reader) -> None:
         _put(reader, BY_NAME["gpu_memory_utilization"], match[0].replace(" ", ""))
     for match in reader.take(rf"{_NUMBER}[km]|\d{{4,7}}|\d{{1,3}},\d{{3}}"):
         _put(reader, BY_NAME["max_model_len"], match[0])
-
-
-def _spread(reader: Reader) -> None:
-    """A number of cards is a number of ranks: tensor parallel, unless the words spread them otherwise."""
-    cards = reader.question.pop("cards", None)
-    if not cards:
-        return
-    tp, pp, dp = (reader.question.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"))
-    taken = (tp or 1) * (pp or 1) * (dp or 1)
-    if tp is None and cards % taken == 0:
-        reader.question["tensor_parallel_size"] = cards // taken
-    elif cards % taken == 0 and cards > taken and dp is None:
-        reader.question["data_parallel_size"] = cards // taken
-        reader.corrections.append(f"{cards} cards hold {cards // taken} replicas of {taken}")
-    elif cards != taken:
-        reader.corrections.append(f"{cards} cards do not divide by the {taken} ranks that the words name; {taken} ranks are used")

@@ -46,6 +46,20 @@ async def test_words_without_a_model_are_asked_which(desk: Desk) -> None:
         await size_words(desk, "fubar on 4xH100")
 
 
+async def test_two_models_are_asked_back_and_no_card_is_refused(desk: Desk) -> None:
+    with pytest.raises(Unusable, match=r"Several models are named: meta-llama/Llama-3.3-70B-Instruct, Qwen/Qwen3-32B\. Ask about one"):
+        await size_words(desk, "llama-3.3-70b and qwen3-32b on 4xH100")
+    for refused in (size_words(desk, "qwen3-32b on 0xH100"), size_arguments(desk, {"model": "qwen3-32b", "gpu": "0xH100"})):
+        with pytest.raises(Unusable, match="No card holds no model"):
+            await refused
+
+
+async def test_two_nodes_of_eight_are_sixteen_ranks(desk: Desk) -> None:
+    document = (await size_words(desk, "llama-3.1-405b on 2 nodes of 8 H100")).document
+    assert len(document["ranks"]) == 16
+    assert document["fits"] is True
+
+
 async def test_words_are_answered_and_say_how_they_were_read(desk: Desk) -> None:
     document = (await size_words(desk, "lama-3.3-70b on 4xH100 128k fp8 kv")).document
     assert document["fits"] is True

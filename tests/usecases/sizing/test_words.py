@@ -115,6 +115,48 @@ def test_cards_beyond_the_named_ranks_are_replicas() -> None:
     assert corrections("llama-3.3-70b 6xH100 tp4") == ["6 cards do not divide by the 4 ranks that the words name; 4 ranks are used"]
 
 
+@pytest.mark.parametrize("said", ["0xH100", "0 H100", "-2 H100", "zero H100"])
+def test_no_card_stays_in_the_question_to_be_refused(said: str) -> None:
+    found = ask(f"qwen3-32b on {said}")
+    assert (found["cards"], found.get("tensor_parallel_size")) == (0, None)
+
+
+@pytest.mark.parametrize("said", [
+    "on 2 nodes of 8 H100", "two nodes with 8xH100 each", "2x8 H100", "2x 8xH100", "16 H100 on 2 nodes", "8 H100 per node, 2 nodes", "2台8卡H100",
+    "16 H100 (2 nodes of 8)", "2 Knoten mit 8 H100",
+])  # fmt: skip
+def test_the_cards_of_all_nodes_are_counted(said: str) -> None:
+    found = ask(f"llama-3.1-405b {said}")
+    assert (found["gpu"], found["tensor_parallel_size"], found["pipeline_parallel_size"]) == ("H100-80GB", 8, 2)
+    assert corrections(f"llama-3.1-405b {said}") == [
+        "16 cards on 2 nodes: tensor parallel 8 inside a node, pipeline parallel 2 across them"
+    ]
+
+
+def test_nodes_without_a_number_of_cards_are_said_and_named_ranks_win() -> None:
+    assert corrections("llama-3.1-405b 4 nodes H100") == ["4 nodes, and how many cards in each is not said: nodes are left out"]
+    assert ask("llama-3.1-405b on 2 nodes of 8 H100 tp16") == {
+        "model": "meta-llama/Llama-3.1-405B-Instruct", "gpu": "H100-80GB", "tensor_parallel_size": 16}  # fmt: skip
+    assert ask("llama-3.3-70b on 1 node of 8 H100") == {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 8}
+
+
+@pytest.mark.parametrize("said", ["8张A100 80G", "在8张A100 80G上", "8卡A100 80G", "A100 80G x8", "8 块 A100-80GB"])
+def test_cards_are_counted_in_chinese_too(said: str) -> None:
+    assert ask(f"qwen3-32b {said}") == {"model": "Qwen/Qwen3-32B", "gpu": "A100-80GB", "tensor_parallel_size": 8}
+    assert corrections(f"qwen3-32b {said}") == []
+
+
+def test_two_models_are_both_kept_to_be_asked_back() -> None:
+    assert ask("llama-3.3-70b and qwen3-32b on 4xH100")["model"] == [LLAMA, "Qwen/Qwen3-32B"]
+    assert ask("Qwen/Qwen3-8B vs meta-llama/Llama-3.1-8B-Instruct")["model"] == ["Qwen/Qwen3-8B", "meta-llama/Llama-3.1-8B-Instruct"]
+    assert ask("Qwen/Qwen3-8B qwen3-8b on L4")["model"] == "Qwen/Qwen3-8B"
+
+
+def test_a_fraction_above_one_is_a_fraction_and_no_card() -> None:
+    assert ask("llama-3.3-70b utilization 1.5")["gpu_memory_utilization"] == 1.5
+    assert corrections("llama-3.3-70b H100 1.5") == ["'1.5' was not understood and is left out"]
+
+
 @pytest.mark.parametrize(("name", "text", "value"), [
     ("max_model_len", "128k", 131072), ("max_model_len", "auto", -1), ("max_model_len", "1m", 1048576), ("gpu_memory_utilization", "92%", 0.92),
     ("kv_cache_memory_bytes", "46.1GB", 46_100_000_000), ("kv_cache_memory_bytes", "2GiB", 2 * 2**30), ("tensor_parallel_size", "8", 8),
