@@ -32,7 +32,7 @@ STARTS = {
         "--max-model-len 128", "--no-enable-chunked-prefill --max-model-len 8192 --max-num-batched-tokens 8192", "--max-logprobs 0\nprompt_logprobs",
         "--kv-cache-memory-bytes 1G", "--kv-cache-memory-bytes 20G", "--enable-sleep-mode", "NVIDIA GB10 128GB", "MIG 1g.10gb",
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "VLLM_USE_V2_MODEL_RUNNER=0\nMRV2", "--no-enable-flashinfer-autotune",
-        "VLLM_DEEP_GEMM_WARMUP=skip", "--max-loras 1",
+        "VLLM_DEEP_GEMM_WARMUP=skip", "--max-loras 1", "RUNAI_STREAMER_MEMORY_LIMIT=0\n--load-format runai_streamer",
     ]),
     "sglang": ("python -m sglang.launch_server --model-path org/m", [
         "", "--mem-fraction-static 0.05", "--mem-fraction-static 0.3", "--mem-fraction-static 0.95", "--chunked-prefill-size 1024",

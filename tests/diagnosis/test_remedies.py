@@ -852,3 +852,13 @@ def test_a_small_request_beside_tensorrt_llms_pool_lowers_its_fraction_by_a_step
 def test_a_connectors_pools_are_cut_to_a_limit_that_somebody_names(limit: str) -> None:
     text = f"LMCACHE_MAX_LOCAL_CPU_SIZE=200 vllm serve m --tensor-parallel-size 8\n\n{limit}\n\nReason: OOMKilled"
     assert judged(text)["recommendation"]["value"] == "32"
+
+
+def test_a_streamers_buffer_is_bounded_where_the_machine_ran_out_and_a_streamer_reads_the_weights() -> None:
+    def flags(text: str) -> list[str | None]:
+        document = judged(text)
+        return [change["flag"] for change in (document["recommendation"], *document["alternatives"])]
+
+    died = "The container died without any message while loading the weights."
+    assert "RUNAI_STREAMER_MEMORY_LIMIT" not in flags(died)
+    assert "RUNAI_STREAMER_MEMORY_LIMIT" in flags(f"{died}\nvllm serve s3://m/big --load-format runai_streamer")
