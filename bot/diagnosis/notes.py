@@ -7,6 +7,7 @@ from bot.diagnosis.failing import DOES_NOT_KNOW, answered_rank, said_of_rank
 from bot.diagnosis.first_error import CAN_BE_FIRST
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.size_command import size_command
+from bot.diagnosis.values import ranks_seen
 from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
@@ -36,6 +37,7 @@ def notes_of(
     """
     evidence, facts = scene.evidence, scene.facts
     return (
+        *_orphans(evidence),
         *_cut(scene, phase),
         *((why_rank,) if why_rank else ()),
         *_sizing(scene, phase),
@@ -44,11 +46,12 @@ def notes_of(
         *_came_up(scene),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
-        *_orphans(evidence),
         *_tenants(evidence, facts, change),
         *_counted_from_default(evidence, change, fractions),
         *_counted_from_figures(evidence, facts, change),
+        *_counted_from_card(scene, change),
         *_of_command(evidence, change),
+        *_bare_override(scene),
         *_version(evidence),
         *_too_old(evidence, oldest),
         *_borrowed(budgets, rank),
@@ -122,6 +125,16 @@ def _orphans(evidence: Evidence) -> Iterator[str]:
         )
 
 
+def _bare_override(scene: Scene) -> Iterator[str]:
+    """A flag that has lost its value, and what it does with one."""
+    bare = scene.first("vllm.bare-override")
+    if bare is not None:
+        yield (
+            f"--num-gpu-blocks-override stands without a value in line {bare.line}. With one it sets the pool's size, and no fraction "
+            "changes what the card holds: take it out of the start."
+        )
+
+
 def _tenants(evidence: Evidence, facts: Sequence[Fact], change: Remedy | None) -> Iterator[str]:
     """Who else is on the card, where that matters: as nvidia-smi in the same paste says, or how to find out."""
     held = next((f for f in facts if f.id == "derived.others-hold"), None)
@@ -172,6 +185,17 @@ def _counted_from_figures(evidence: Evidence, facts: Sequence[Fact], change: Rem
         )
     elif change.value is not None:
         yield _COUNTED.format(change.value, "what SGLang takes by itself, about 0.88")
+
+
+def _counted_from_card(scene: Scene, change: Remedy | None) -> Iterator[str]:
+    """How many ranks there are, where only the index of the card that failed shows it."""
+    evidence, gpu = scene.evidence, scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
+    said = evidence.deployment.number("tensor_parallel_size") or evidence.grid.tp or evidence.deployment.gpu_count
+    if change is None or change.flag != "--tensor-parallel-size" or said or not isinstance(gpu, int) or ranks_seen(scene) < 2:
+        return
+    line, least = scene.error_fact.line if scene.error_fact is not None else 0, ranks_seen(scene)
+    told = f"How many cards are in use is not in the paste: GPU {gpu} failed (line {line}), so {least} at least."
+    yield f"{told} If yours are more, go up from that."
 
 
 def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from bot.diagnosis.scene import Scene, holds, proof, witnesses
 from bot.domain.diagnosis import Phase, Possible, Proof
 from bot.domain.evidence import Fact, Frame
 from bot.rulebook.book import Rulebook
-from bot.rulebook.files import Mark, OuterFrame, PhaseRule
+from bot.rulebook.files import Condition, Mark, OuterFrame, PhaseRule
 
 _METHOD = re.compile(r"\W{0,6}(?:Exception in worker|E?rror executing)")
 WEIGHTS = ("decisive", "strong", "hint")
@@ -62,8 +62,16 @@ def _of_a_later_failure(told: Sequence[Fact | Frame], scene: Scene) -> bool:
 
 def _proofs(rule: PhaseRule, scene: Scene) -> tuple[Proof, ...]:
     lines = scene.evidence.lines
-    found = [w for c in (*rule.all, *rule.any) if (w := next(witnesses(c, scene), None)) is not None and w.line]
+    found = [w for c in (*rule.all, *rule.any) if (w := _telling(c, scene)) is not None and w.line]
     return tuple(dict.fromkeys(proof(w, rule.id, lines) for w in found[:3]))
+
+
+def _telling(condition: Condition, scene: Scene) -> Fact | Frame | None:
+    """The first witness; of the lines of progress above the error the last, which says what was under way."""
+    until = scene.error_fact.order if scene.error_fact is not None else 0
+    first = next(witnesses(condition, scene), None)
+    under_way = (w for w in witnesses(condition, scene) if isinstance(w, Fact) and "progress" in w.kinds and w.order < until)
+    return max(under_way, key=lambda w: w.order, default=first)
 
 
 def _framed(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:

@@ -22,6 +22,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
             return "This is a model's config.json and no log: `oombot size --config FILE --gpu NAME` says whether the model will start."
         if any("card-process" in fact.kinds for fact in scene.facts) and not scene.evidence.frames:
             return "This shows who holds the cards and no failure, so no phase can be named."
+        if scene.has("orphaned"):
+            return "Processes outlived their server and hold their cards; the error of the start that met them is not in this evidence."
         where = "what was kept of this evidence" if scene.evidence.cut else "this evidence"
         return f"There is no memory error in {where}, so no phase can be named."
     if phase == "not_oom":

@@ -126,7 +126,7 @@ def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (str(least), None) if least and now and least < now else (None, None)
 
 
-def _ranks_seen(scene: Scene) -> int:
+def ranks_seen(scene: Scene) -> int:
     """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
     given = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp
     gpu = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
@@ -139,7 +139,7 @@ def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The next size that the cards of one pipeline stage allow: all of them, or twice as many where their number is not known, or as
     many as hold the weights; none where all are used or even they do not hold them.
     """
-    now = _ranks_seen(scene)
+    now = ranks_seen(scene)
     count, card = scene.evidence.deployment.gpu_count, scene.evidence.deployment.gpu
     if count is None and card is not None and "Laptop" in card.value:
         return None, None  # it has no other

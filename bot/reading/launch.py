@@ -13,7 +13,7 @@ import ahocorasick_rs
 from bot.domain.evidence import LogLine
 from bot.domain.known import Known
 from bot.reading.anchored import standing
-from bot.reading.starts import called, manifest_start
+from bot.reading.starts import called, container_start, manifest_start
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import Launch
 
@@ -53,7 +53,11 @@ def launches(book: Rulebook, lines: Sequence[LogLine]) -> tuple[Known[tuple[str,
             words = _after(*_whole(lines, place, start[0]), *start) or manifest_start(lines, place, *start)
         if words:
             found.append(Known(tuple(words), "log", line.source, line.number))
-    return tuple(found)
+    return tuple(found) or tuple(
+        Known(tuple(words), "log", line.source, line.number)
+        for place, line in enumerate(lines)
+        if line.level is None and line.text.lstrip("- ")[:4] in ("comm", "args") and (words := container_start(lines, place)) is not None
+    )
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ _KEY = re.compile(r"(?P<indent>\s*)(?:-\s+)?(?P<key>command|args)\s*:\s*(?P<rest
 _IMAGE = re.compile(r"\s*(?:-\s+)?['\"]?image['\"]?\s*:")
 _ITEM = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s,\[\]]+)")
 _GIVEN = re.compile(r"(\w+)\s*=\s*(?:\"([^\",]*)\"?|'([^',]*)'?|([\w.\-/]+))")
+_MODEL = ("--model", "--model-path", "--model-id", "--model_path")
 MOST_LINES = 40
 
 
@@ -46,12 +47,21 @@ def manifest_start(lines: Sequence[LogLine], place: int, start: str, launch: Lau
         line = lines[at]
         if line.source != lines[place].source or line.level is not None or _names_image(line.text):
             break
-        key = _KEY.match(line.text) if "command" in line.text or "args" in line.text else None
-        if key is not None:
-            words = _items(lines, at, key)
-            if any(word.startswith("--") for word in words):
-                found = [f"{key['key']}:", *words]
+        found = _of_key(lines, at) or found
     return found
+
+
+def container_start(lines: Sequence[LogLine], place: int) -> list[str] | None:
+    """The same of a key whose image is not shown, where a model is among its arguments."""
+    words = _of_key(lines, place)
+    return words if words and any(word.partition("=")[0] in _MODEL for word in words) else None
+
+
+def _of_key(lines: Sequence[LogLine], at: int) -> list[str] | None:
+    """The key of that line and the arguments that it holds, as words; None where it holds none."""
+    key = _KEY.match(lines[at].text) if "command" in lines[at].text or "args" in lines[at].text else None
+    words = _items(lines, at, key) if key is not None else []
+    return [f"{key['key']}:", *words] if key is not None and any(word.startswith("--") for word in words) else None
 
 
 def _names_image(text: str) -> bool:

@@ -19,7 +19,7 @@ from bot.rulebook.patterns import search
 _FOLDERS = tuple((folder, engine) for engine, known in ENGINES.items() for folder in known.folders)
 _PRINTED = (
     ("vllm.engine-config", "vllm.banner-version", "vllm.api-version"),
-    ("vllm.dumping-input", "vllm.version-mentioned", "vllm.version-in-name"),
+    ("vllm.dumping-input", "vllm.version-mentioned", "vllm.version-in-brackets", "vllm.version-in-name"),
 )
 _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
 """How a row of a table ends whose version is not the one that failed."""
@@ -82,13 +82,19 @@ class Narrowing:
 
     left: tuple[Version, ...]
     reasons: list[str] = field(default_factory=list)
+    _ends: dict[str, str] = field(default_factory=dict)
 
     def keep(self, agreeing: Sequence[Version], reason: str) -> None:
         """Go on with those that agree; evidence that would leave none is set aside, since a fork or a quotation may speak."""
         both = tuple(v for v in self.left if v in agreeing)
         if both and len(both) < len(self.left):
+            self._ends |= {end: reason for end, at in (("first", 0), ("last", -1)) if both[at] != self.left[at]}
             self.left = both
             self.reasons.append(reason)
+
+    def told(self) -> tuple[str, ...]:
+        """The reasons, those that set the first and the last release that are left behind the others."""
+        return tuple(sorted(self.reasons, key=lambda reason: reason in self._ends.values()))
 
 
 @lru_cache(maxsize=1024)
@@ -129,8 +135,13 @@ def narrowed_range(
         return None, ()
     after = [v for v in releases if v > state.left[-1]]
     low = f">={state.left[0]}" if state.left[0] != releases[0] else ""
-    text = ",".join(part for part in (low, f"<{after[0]}" if after else "") if part)
-    return (text, tuple(state.reasons)) if text else (None, ())
+    text = ",".join(part for part in (low, f"<{_up_to(after[0], state.left[-1])}" if after else "") if part)
+    return (text, state.told()) if text else (None, ())
+
+
+def _up_to(after: Version, last: Version) -> str:
+    """The first release that is out: where a post-release is known of it alone, the one that it mends says what it says."""
+    return after.base_version if Version(after.base_version) > last else str(after)
 
 
 def _by_wording(book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine]) -> set[tuple[str, str]]:

@@ -53,6 +53,19 @@ def test_a_variable_stands_in_front_of_the_start_that_was_given(given: str, comm
     assert suggested(f"{given}\n{SEGMENTS}") == command
 
 
+@pytest.mark.parametrize("key", ["command", "args"])
+def test_the_arguments_of_a_container_whose_image_is_not_shown_are_the_start(key: str) -> None:
+    given = f"{key}: --model /models/m1 --reasoning-parser deepseek_r1 --tensor_parallel_size 4\n"
+    command = (
+        f'{key}: ["--model", "/models/m1", "--reasoning-parser", "deepseek_r1", "--tensor_parallel_size", "4", "--max-model-len", "65536"]'
+    )
+    assert suggested(given + TOO_LONG) == command
+
+
+def test_a_key_without_a_model_is_no_start() -> None:
+    assert suggested("command: sleep --verbose 3\n" + TOO_LONG) == "vllm serve MODEL --max-model-len 65536"
+
+
 def test_a_flag_that_was_not_given_stands_at_the_end() -> None:
     assert suggested("vllm serve org/m1 --enforce-eager\n" + TOO_LONG) == "vllm serve org/m1 --enforce-eager --max-model-len 65536"
 

@@ -1,9 +1,12 @@
 """Sentences beside a diagnosis: none without a reason."""
 
+import pytest
+
 from bot.diagnosis.diagnose import diagnose
 from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.load import load_rulebook
+from tests.diagnosis.material import judged, oom
 
 BOOK = load_rulebook()
 SUMMARY = (
@@ -71,3 +74,67 @@ def test_a_default_is_named_by_its_value_where_the_version_leaves_one() -> None:
     assert "0.88 is counted from 0.90, the default of these versions." in counted(
         "ERROR 11-19 13:17:27 [core.py:708] EngineCore failed to start.\n" + fails
     )
+
+
+def test_how_many_ranks_there_are_is_said_to_be_taken_from_the_card_that_failed() -> None:
+    at = "ERROR 03-02 21:41:11 [multiproc_worker_utils.py:242]"
+    text = "\n".join(
+        f"(VllmWorkerProcess pid=195361) {at} {line}"
+        for line in ("Exception in worker VllmWorkerProcess while processing method load_model.", oom("20.00 MiB", "3.31 MiB", gpu=2))
+    )
+    document = judged(text)
+    assert (document["recommendation"]["flag"], document["recommendation"]["value"]) == ("--tensor-parallel-size", "8")
+    note = "How many cards are in use is not in the paste: GPU 2 failed (line 2), so 4 at least. If yours are more, go up from that."
+    assert note in document["notes"]
+    assert note not in judged(f"vllm serve org/m1 --tensor-parallel-size 4\n{text}")["notes"]
+
+
+def test_what_outlived_its_server_is_the_answer_and_stands_first() -> None:
+    document = judged("kill -KILL <api-server-pid>\nVLLM::EngineCore and VLLM::Worker_TP* survive, GPUs stay allocated\n")
+    assert document["summary"].startswith("Processes outlived their server and hold their cards")
+    assert document["notes"][0].startswith("Line 2 says that processes outlived their server")
+
+
+def test_a_flag_that_lost_its_value_is_pointed_out() -> None:
+    start = "vllm serve /models/a --tp 4 --num-gpu-blocks-override {}--trust-remote-code\nwhether I set it to 0.5 or 0.8, the card holds 87G of 96G\n"
+    notes = judged(start.format(""))["notes"]
+    assert any(note.startswith("--num-gpu-blocks-override stands without a value in line 1") for note in notes)
+    assert not any("without a value" in note for note in judged(start.format("4096 "))["notes"])
+
+
+def test_the_reasons_for_a_range_are_those_that_set_its_ends() -> None:
+    text = (
+        "INFO 02-26 11:04:26 model_runner.py:1115] Loading model weights took 5.2032 GB\n"
+        "INFO 02-26 11:04:29 worker.py:267] model weights take 5.20GiB; non_torch_memory takes 0.03GiB; PyTorch activation peak memory takes 1.42GiB; the "
+        "rest of the memory reserved for KV Cache is -1.05GiB.\n"
+        "INFO 02-26 11:04:29 executor_base.py:111] # cuda blocks: 0, # CPU blocks: 4681\n"
+    )
+    document = judged(text)
+    low, high = document["engine_version_range"].split(",")
+    (note,) = (note for note in document["notes"] if note.startswith("No version is printed"))
+    reasons = note.partition(" by what the log says ")[2]
+    assert low.removesuffix(".0") in reasons
+    assert high.removesuffix(".0") in reasons
+
+
+@pytest.mark.parametrize(("said", "first"), [("try setting\n    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0", True), ("no advice", False)])
+def test_the_advice_to_leave_graphs_out_of_the_estimate_is_spoken_against_whatever_the_version(said: str, first: bool) -> None:
+    document = judged(
+        f"--gpu-memory-utilization 0.98, OOM at capture:\n{oom('136.00 MiB', '120.88 MiB')} If this problem persists, {said}\n"
+    )
+    assert document["phase"] == "graph_capture"
+    assert any(one["flag"] == "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS" for one in document["avoid"]) is first
+
+
+def test_the_proof_is_the_capture_that_was_under_way_and_not_the_one_that_had_ended() -> None:
+    bars = [
+        "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  85%|...| 57/67 [00:58<00:10,  1.08s/it]",
+        "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%|...| 67/67 [01:08<00:00,  1.02s/it]",
+        "Capturing CUDA graphs (decode, FULL):   9%|...| 3/35 [00:00<00:09,  3.30it/s]",
+    ]
+    failed = (
+        "(EngineCore_DP0 pid=7317) ERROR 10-23 09:37:55 [core.py:708] RuntimeError: Worker failed with error 'CUDA error: out of memory"
+    )
+    document = judged("\n".join([*bars, failed]))
+    assert document["phase"] == "graph_capture"
+    assert [proof["line"] for proof in document["proof"]] == [4, 3]
