@@ -48,14 +48,27 @@ def implies(one: Sentence) -> bool:
 
 def falls_short(one: Sentence, *asking: str) -> Mention | None:
     """The word for what there is, where more is asked for: `would take 4.2 GiB, 3.9 are available`, `96 state blocks for 128 sequences`."""
-    demands, stocks = one.all_of(*DEMANDS, *asking), one.all_of(*STOCKS)
-    if demands and stocks:
-        amounts = list(_amounts(one))
-        asked = _nearest(demands, amounts)
-        there = _nearest(stocks, [amount for amount in amounts if asked is None or amount != asked[1]])
-        if asked and there and asked[1].mib(there[1].unit) > there[1].mib(asked[1].unit):
-            return there[0]
+    held = _held_against(one, *asking)
+    if held and held[1].mib(held[2].unit) > held[2].mib(held[1].unit):
+        return held[0]
     return _fewer_blocks(one)
+
+
+def suffices(one: Sentence) -> bool:
+    """Is there more than is asked for, both with their units: `needed 5 GiB, available 80 GiB`?"""
+    held = _held_against(one)
+    return held is not None and bool(held[1].unit and held[2].unit) and held[1].mib(None) < held[2].mib(None)
+
+
+def _held_against(one: Sentence, *asking: str) -> tuple[Mention, _Amount, _Amount] | None:
+    """The word for what there is, how much is asked for, and how much there is."""
+    demands, stocks = one.all_of(*DEMANDS, *asking), one.all_of(*STOCKS)
+    if not demands or not stocks:
+        return None
+    amounts = list(_amounts(one))
+    asked = _nearest(demands, amounts)
+    there = _nearest(stocks, [amount for amount in amounts if asked is None or amount != asked[1]])
+    return (there[0], asked[1], there[1]) if asked and there else None
 
 
 def _fewer_blocks(one: Sentence) -> Mention | None:

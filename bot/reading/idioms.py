@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from bot.reading.amounts import DEMANDS, falls_short
+from bot.reading.amounts import DEMANDS, falls_short, suffices
 from bot.reading.sentences import CLAUSE, SIDE_BY_SIDE, WEIGHT, Sentence, apart
 from bot.reading.together import COMPLAINTS
 from bot.reading.words import Mention
@@ -27,6 +27,8 @@ _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|ca
 _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
 _HOLDS = re.compile(r"hold|store|fit|even")
+_ASKED = re.compile(r"[^.!?;,，。；\n]{0,80}[?？]")
+_LESS = ("below", "smaller")
 _MARKS = (":", '"', "'", "“", "「")
 _ALLOCATES = " to allocate "
 """PyTorch's sentence says what is free where it fails, which is no check."""
@@ -35,7 +37,9 @@ _ENDS = ("", ".", "\n", '"', "'", "”", "」")
 
 def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None:
     """The first of these readings that the sentence allows."""
-    alone = (m for m in one.told("moment") if moments[m.moment].alone and one.relations[m] != "off")
+    if one.taken_back:
+        return None
+    alone = (m for m in one.told("moment") if moments[m.moment].alone and one.relations[m] != "off" and not _headline(one, m))
     if (moment := next(alone, None)) is not None:
         return moment.moment, moment.start, SURE
     if (traced := _traced(one, moments)) is not None:
@@ -48,6 +52,13 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
     if (growth := _growing(one, moments)) is not None:
         return "prose.host" if one.has("host") else "prose.growth", growth.start, SURE - 1
     return None if (free := _not_free(one, moments)) is None else ("prose.startup-check", free.start, SURE)
+
+
+def _headline(one: Sentence, word: Mention) -> bool:
+    """Is it all that the line says, or all that it asks?"""
+    if _ASKED.match(one.text, word.end):
+        return True
+    return not one.text[one.start : word.start].strip() and one.text[word.end : word.end + 1] in ("", "\n")
 
 
 def _traced(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
@@ -73,6 +84,8 @@ def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
     if not one.has("cache", "pool", "request-length", "shortage") or one.asks or one.names("prose.pressure"):
         return None
+    if suffices(one):
+        return None
     long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
     if one.has("cache", "pool", "request-length") and not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
         return less
@@ -93,8 +106,15 @@ def _too_small(one: Sentence) -> Mention | None:
     only = [*one.all_of("only"), *none]
     few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(abs(left.start - word.end) <= _NEARBY for word in only)]
     negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
-    lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
+    lacks = [*one.all_of("lack"), *_above(one)] if one.has("request-length") and one.has("cache", "pool") else []
     return next(iter([*negative, *lacks, *own, *holds, *few]), None)
+
+
+def _above(one: Sentence) -> list[Mention]:
+    """The words that say that a request is longer than the cache; not where it is `below` that."""
+    less = (word for word in one.all_of("longer") if one.text.startswith(_LESS, word.start))
+    fits = {word for word in less for long in one.all_of("request-length") if 0 <= word.start - long.end <= SIDE_BY_SIDE}
+    return [word for word in one.all_of("longer") if word not in fits]
 
 
 def _nothing_remains(one: Sentence) -> Mention | None:
@@ -161,7 +181,7 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
-    if not one.has("free") or _ALLOCATES in one.text[one.start : one.all_of("free")[0].end]:
+    if not one.has("free") or suffices(one) or _ALLOCATES in one.text[one.start : one.all_of("free")[0].end]:
         return None
     first = ("prose.launch", "prose.load", "prose.workers-meet")
     going = [m for m, relation in one.relations.items() if m.telling and relation in WEIGHT and not moments[m.moment].aside]

@@ -69,8 +69,9 @@ class Speech:
         if best is None or grows or best.moment.id == "prose.launch":
             together = self._together(talk)
             best = best if together is None or (grows and together.moment.again) else together
+        not_then = None if best is not None else self._not_then(talk)
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not self._elsewhere(talk) else None
-        found = (self._shortage(talk), self._failure(talk), best, failed, *self._beside(talk))
+        found = (self._shortage(talk), self._failure(talk), best, failed, not_then, *self._beside(talk))
         return [said for said in found if said is not None]
 
     def _best(self, talk: Talk) -> Said | None:
@@ -143,7 +144,7 @@ class Speech:
         """
         if next(talk.holding(self._sure), None) is None:
             return None
-        complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS)]
+        complaining = [number for number in talk.holding(self._complaints) if talk[number].has(*COMPLAINTS) and not talk[number].taken_back]
         loud = {number for number in complaining if talk[number].has("shortage", "killed")} or {*complaining}
         naming = [number for number in talk.holding(self._named) if self._names(talk.held(number)) and talk[number].relations]
         loud |= {number for number in naming if talk[number].stuck}
@@ -153,7 +154,7 @@ class Speech:
         rated: list[tuple[int, int, Said]] = []
         for place, one in ((place, talk[place]) for place in naming):
             near = 0 if not loud or place in loud else 1
-            if one.asks or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
+            if one.asks or one.taken_back or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
                 continue
             for moment in (word for word in one.relations if word.telling):
                 going_on, relation = meant(moment, one, self._moments)
@@ -170,7 +171,7 @@ class Speech:
         if any(talk[number].has("shortage") for number in talk.holding(self._shortages)):
             return False
         aside = map(talk.__getitem__, self._speak_aside(talk))
-        named = any(one.names("prose.other-fault", "prose.denied") or one.has("retracted") for one in aside)
+        named = any(one.names("prose.other-fault", "prose.denied") or one.taken_back for one in aside)
         return named or self._plenty(talk) is not None
 
     def _speak_aside(self, talk: Talk) -> list[int]:
@@ -196,6 +197,18 @@ class Speech:
         found = (word for number in talk.holding(self._failures) for word in talk[number].all_of("failure", "error", "killed"))
         return next((self._at("prose.failure", word.start, 0) for word in found), None)
 
+    def _not_then(self, talk: Talk) -> Said | None:
+        """When it did not fail, where nothing says when it did."""
+        off = (m for one in talk.read for m, relation in one.relations.items() if relation == "off" and self._denied(one, m))
+        asked = (one.all_of("question", "retracted")[0] for one in talk.read if one.relations and (one.asks or one.taken_back))
+        found = next(off, None) or next(asked, None)
+        return None if found is None else self._at("prose.not-then", found.start, 0)
+
+    def _denied(self, one: Sentence, moment: Mention) -> bool:
+        """Is it this moment itself that was not, or was not when it failed?"""
+        near = any(0 <= moment.start - word.end <= len(" the ") for word in one.all_of("not"))
+        return moment.moment not in self._aside and (near or one.has("absent", "elsewhere"))
+
     def _beside(self, talk: Talk) -> Iterator[Said]:
         """What says that memory is not what failed; another fault only where something failed at all."""
         if not talk.denying and not talk.holds(self._asides | self._free):
@@ -206,7 +219,7 @@ class Speech:
             for moment in (moment for moment in one.relations if moment.moment in self._aside):
                 if moment.moment != "prose.other-fault" or moment.telling or failed:
                     yield self._at(moment.moment, moment.start, 0)
-            for word in one.all_of("retracted"):
+            for word in one.all_of("retracted") if one.taken_back else ():
                 yield self._at("prose.denied", word.start, 0)
         if failed and not talk.holds(self._short) and (free := self._plenty(talk)) is not None:
             yield self._at("prose.denied", free.start, 0)

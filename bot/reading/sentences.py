@@ -26,6 +26,8 @@ CALLS = tuple(f"{behind} {arrow}" for behind in ("", "()") for arrow in ("->", "
 """Between what called and what was called: the former says what was going on."""
 _SKIPS = ("skip", "disabl", "turn")
 _ASIDE = ("prose.launch", "prose.denied", "prose.pressure", "prose.other-fault")
+_ANYWHERE = ("prose.load", "prose.serving", "prose.warm-up", "prose.launch")
+"""What other software is at too."""
 _OF = ("", "of", "of the", "of a")
 """Between a moment and the requests that are its own: `the warm-up of decode buckets`."""
 
@@ -56,11 +58,24 @@ class Sentence:
 
     def told(self, *means: str) -> list[Mention]:
         """Those that nobody asks for: in a question, what a comma parts from it (`it says X, what should I do?`)."""
-        words = [] if self.has("retracted") else self.all_of(*means)
+        words = self.all_of(*means)
+        if words and self.has("retracted"):
+            words = [word for word in words if word > self._turn] if self._turn is not None else []
         if not words or not self.has("question"):
             return words
         asked = self.all_of("question")[0].start
         return [word for word in words if word.end <= asked and COMMA.search(self.text, word.end, asked)]
+
+    @property
+    def _turn(self) -> Mention | None:
+        """The word from which on it speaks of what is so, behind what it takes back."""
+        back = self.all_of("retracted")[-1]
+        return next((word for word in self.all_of("but", "now") if word > back), None)
+
+    @property
+    def taken_back(self) -> bool:
+        """Is all that it says of memory over, or was a mistake?"""
+        return self.has("retracted") and self._turn is None
 
     @property
     def asks(self) -> bool:
@@ -103,7 +118,12 @@ def apart(one: Mention, other: Mention) -> int:
 
 def spoken_of(words: Sequence[Mention], text: str, moments: Mapping[str, Moment]) -> Mapping[Mention, str]:
     """The relation of each moment among a sentence's words."""
-    return {one: _relation(one, words, text, moments[one.moment]) for one in words if one.means == "moment"}
+    elsewhere = any(one.means == "elsewhere" for one in words)
+    return {
+        one: "off" if elsewhere and one.moment in _ANYWHERE else _relation(one, words, text, moments[one.moment])
+        for one in words
+        if one.means == "moment"
+    }
 
 
 def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment) -> str:
@@ -111,6 +131,8 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     before = list(reversed(words[:place]))
     behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
     relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
+    if behind == "while" and ahead == "off":
+        return "off"  # `不是在加载时`
     if relation == "before" and any(one.means == "otherwise" and one.start >= moment.end for one in words):
         return "while"  # what must happen before, or else it fails there
     if relation == "past" and words[place + 1 : place + 2] and words[place + 1].means == "not" and words[place + 1].start - moment.end <= 3:
@@ -141,6 +163,8 @@ def _behind(moment: Mention, following: Sequence[Mention], text: str) -> str | N
             if gap <= 4:
                 return "while" if one.means == "then" else "after"
             continue
+        if one.means == "absent" and gap <= FOLLOWS and not COMMA.search(text, moment.end, one.start):
+            return "off"
         if gap > FOLLOWS or one.means in (*COMPLAINTS, "moment", "but", "before", "after") or COMMA.search(text, moment.end, one.start):
             return None
         denied = denied or one.means == "not"
@@ -168,7 +192,7 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
             return one.means
         if one.means == "fine":  # `never gets past the load`
             return "while" if any(w.means == "not" and one.start - w.end <= 1 for w in preceding[place + 1 : place + 2]) else "past"
-        if one.means in ("not", "bygone"):
+        if one.means in ("not", "bygone", "absent"):
             return "off"
         if one.means == "triggers":  # what sets something else off says what was going on
             return "off" if any(w.means == "moment" for w in preceding[place:]) else None
@@ -194,7 +218,7 @@ def _is_denied(joining: Mention, preceding: Sequence[Mention], text: str) -> boo
     """Does a word before it say no, that it is bygone, or that there was no shortage? What is skipped is what follows at once."""
     behind = joining
     for word in preceding:
-        if joining.start - word.end > DENIES or word.means == "but":
+        if joining.start - word.end > DENIES or word.means == "but" or COMMA.search(text, word.end, joining.start):
             return False
         if word.means == "bygone" or word.moment == "prose.denied":
             return True

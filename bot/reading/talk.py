@@ -12,6 +12,8 @@ from bot.rulebook.files import Moment
 
 LONGEST = 60
 """Words of the rulebook that are read of one sentence: nobody says more, and each is held against the others."""
+_POSES = re.compile(r"\W*(?:could|can|might|may|would|will)\ (?!you\b|we\b|i\b|\w+(?:one|body)\b)[^?]{0,200}\?")
+"""A question that asks whether it is so, not one that asks for help."""
 _END = re.compile(r"[.!?;。！？；\n](?:(?<=[.!?;])(?=[\s\"')*_`]|$)[\"')*_`]*|(?<=[。！？；])|(?<=\n)\n*)")
 
 
@@ -45,6 +47,8 @@ class Talk:
             words = meant_together(self._between(start, end)[:LONGEST], self._text, start, self._words.pairs)
             if self._text.find("()", start, end) >= 0:  # a function's name is said of nothing else
                 words = [one._replace(telling=one.telling or self._text.startswith("()", one.end)) for one in words]
+            if _POSES.match(self._text, start, end) or sum(one.means == "doubt" for one in words) > 1:  # `maybe X, maybe Y`
+                words = [Mention(start, start, "question"), *words]
             means = frozenset([one.means for one in words])
             if "moment" in means and any(one.moment == "prose.denied" for one in words):
                 self.denying.add(number)

@@ -353,7 +353,9 @@ Meaning = Literal[
     "shortage", "failure", "error", "killed", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache", "pool",
     "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
     "thereafter", "fine", "not", "wish", "question", "eager", "nothing",
-    "bygone", "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first", "only",
+    "bygone", "absent", "doubt", "elsewhere", "now",
+    "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first",
+    "only",
     "retracted", "remainder",
 ]  # fmt: skip
 
