@@ -29,7 +29,10 @@ SAID = {
         "free the trainer's cache",
         "Have the trainer, or whatever shares the card, free its cached blocks (torch.cuda.empty_cache) before the engine wakes",
     ),
-    "fix-environment": ("mend the environment", "Mend what the message names in the environment: driver, libraries, card or disk"),
+    "fix-environment": (
+        "mend the environment",
+        "Mend what the message names, outside the engine: driver, libraries, card, disk, network or access",
+    ),
     "use-other-kernel": ("another kernel", "Use another kernel or backend for this step"),
     "staged-wake-up": ("wake in two steps", "Wake in two steps: the weights first, kv_cache after"),
     "drain-before-sleep": (

@@ -862,3 +862,28 @@ def test_a_streamers_buffer_is_bounded_where_the_machine_ran_out_and_a_streamer_
     died = "The container died without any message while loading the weights."
     assert "RUNAI_STREAMER_MEMORY_LIMIT" not in flags(died)
     assert "RUNAI_STREAMER_MEMORY_LIMIT" in flags(f"{died}\nvllm serve s3://m/big --load-format runai_streamer")
+
+
+@pytest.mark.parametrize(
+    ("line", "because"),
+    [
+        ("huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1-2)", "HF_TOKEN"),
+        ("OSError: [Errno 98] Address already in use", "--port"),
+        ("safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer", "download it again"),
+        ("OSError: We couldn't connect to 'https://huggingface.co' to load the files", "reaches the hub"),
+        ("RuntimeError: The NVIDIA driver on your system is too old", "do not match"),
+    ],
+)
+def test_what_is_to_be_mended_outside_the_engine_is_what_the_message_names(line: str, because: str) -> None:
+    change = judged(line)["recommendation"]
+    assert change["id"] == "fix-environment"
+    assert because in change["because"]
+
+
+def test_a_full_card_of_a_program_that_nobody_names_is_not_filled_by_weights() -> None:
+    alone = (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.69 GiB total capacity; 22.90 GiB already "
+        "allocated; 10.69 MiB free; 23.00 GiB reserved in total by PyTorch)"
+    )
+    assert judged(alone)["phase"] == "unknown"
+    assert judged(f"vllm serve m\n{alone}")["phase"] == "weight_loading"
