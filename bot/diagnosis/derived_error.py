@@ -61,14 +61,31 @@ def of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
             yield stated("allocated-nearly-all", error)
 
 
+_ENGINES_OWN = re.compile(r"(?i)(?:vllm|sglang)::")
+"""How an engine names its processes to the driver."""
+
+
+def _listed_beside(evidence: Evidence, error: Fact) -> int:
+    """The bytes that nvidia-smi lists for others on the card that failed, where it names the engine's own process there too."""
+    if evidence.grid.devices_set:
+        return 0  # the driver counts the cards otherwise
+    listed = [f for f in evidence.facts if "card-process" in f.kinds and f.fields.get("card", -1) == error.fields.get("gpu")]
+    others = [f for f in listed if not _ENGINES_OWN.match(str(f.fields["process"]))]
+    return sum(f.fields["held"] for f in others) if len(others) < len(listed) else 0
+
+
 def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
     """What of the card is neither free nor this process's: exactly where the message says what this process has, else at the least."""
     at = error.fields
     free, total, process, allocated = at.get("free"), at.get("total"), at.get("process"), at.get("allocated")
-    if not total or free is None or not (process or allocated):
+    if not total or free is None:
         return
-    used = total - free
-    if process:
+    used, beside = total - free, _listed_beside(evidence, error)
+    if beside and not process:
+        others, least, much = min(used, beside), GIB, total // 10
+    elif not (process or allocated):
+        return
+    elif process:
         others, least, much = used - process - _of_siblings(evidence, error), GIB, total // 10
     elif at.get("other"):  # in a container the pids do not match: this process is one of those listed, and has what PyTorch allocated
         own = min((size for size in (at["other"], used - at["other"]) if size >= allocated), default=used)

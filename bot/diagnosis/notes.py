@@ -9,6 +9,7 @@ from bot.diagnosis.scene import Scene
 from bot.diagnosis.size_command import size_command
 from bot.diagnosis.values import ranks_seen
 from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
+from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence, Fact
 from bot.domain.rank import Rank
 from bot.domain.size import gib
@@ -46,6 +47,7 @@ def notes_of(
         *_came_up(scene),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
+        *_engine_answered(evidence),
         *_tenants(evidence, facts, change),
         *_counted_from_default(evidence, change, fractions),
         *_counted_from_figures(evidence, facts, change),
@@ -85,6 +87,17 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
     elif named is None:
         sizes = f" below {evidence.grid.world}, the number of ranks here" if evidence.grid.world else ""
         yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
+
+
+_STARTS = {"vllm": "vllm serve ", "sglang": "sglang.launch_server ", "tensorrt-llm": "trtllm-serve ", "lmdeploy": "lmdeploy serve "}
+
+
+def _engine_answered(evidence: Evidence) -> Iterator[str]:
+    """An answer that names another engine than the one that the paste starts."""
+    said = evidence.answers.get("engine_version", "").lower()
+    started = next((engine for text in evidence.lines.values() for engine, start in _STARTS.items() if said and start in text), None)
+    if started is not None and started != evidence.engine and evidence.engine in said:
+        yield f"The answer says {ENGINES[evidence.engine].name} and is followed, though the paste starts {ENGINES[started].name}."
 
 
 def _foreign(evidence: Evidence, facts: Sequence[Fact]) -> Iterator[str]:

@@ -43,6 +43,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     before = len(_sources(contributions[:earlier]))
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
+    facts = _without_asides(book, contributions, facts)
     arguments, tried, environment, by_hand = read_arguments(book, lines)
     deployment = replace(_deployment(book, lines, facts, arguments, tried, environment), given=by_hand)
     grid = grid_of(lines, facts, deployment)
@@ -83,10 +84,18 @@ def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
         if one.kind in ("paste", "file"):
             found.append(one)
         elif one.kind == "answer" and mark and name.strip() in READ_LIKE_A_PASTE and value.strip():
-            found.append(replace(one, text=value))
+            found.append(replace(one, text=value, name=name.strip()))
         elif one.kind == "answer" and len(one.text) > LONG_ANSWER:
             found.append(one)
     return found
+
+
+def _without_asides(book: Rulebook, contributions: Sequence[Contribution], facts: Sequence[Fact]) -> list[Fact]:
+    """The facts without what an answer about the load says of a moment: it tells what is asked of the server, unless it names a failure."""
+    moments = {moment.id for moment in book.moments}
+    of_load = {n for n, one in enumerate(_sources(contributions), start=1) if one.name == "workload"}
+    of_load -= {fact.source for fact in facts if fact.kinds & {"says-oom", "says-failure"}}
+    return [fact for fact in facts if fact.source not in of_load or fact.id not in moments]
 
 
 def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:

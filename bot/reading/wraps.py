@@ -65,8 +65,9 @@ def wrap_of(widths: Sequence[int], texts: Sequence[str], bare: Sequence[bool], c
 
 
 def _rows(text: str, continuation: str) -> bool:
-    """Are these two rows of a table with edges, such as nvidia-smi's? They are as wide as each other and not wrapped."""
-    return text.endswith(("|", "+")) and continuation.startswith(("|", "+"))
+    """Is it a row of a table with edges, such as nvidia-smi's? Its rows are as wide as each other and not wrapped."""
+    edges = ("|", "+")
+    return text.endswith(edges) and (continuation.startswith(edges) or text.startswith(edges))
 
 
 def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:

@@ -138,3 +138,40 @@ def test_the_proof_is_the_capture_that_was_under_way_and_not_the_one_that_had_en
     document = judged("\n".join([*bars, failed]))
     assert document["phase"] == "graph_capture"
     assert [proof["line"] for proof in document["proof"]] == [4, 3]
+
+
+TABLE = """+-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
+|=========================================================================================|
+|    0   N/A  N/A            4242      C   python3                              70000MiB |
+|    0   N/A  N/A            7501      C   VLLM::Worker_TP0                      8000MiB |
++-----------------------------------------------------------------------------------------+
+"""
+ON_CARD = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU {} has a total capacity of 79.15 GiB of which 1.00 GiB is free."
+
+
+def test_a_process_that_nvidia_smi_lists_beside_the_engines_own_is_named() -> None:
+    document = judged(TABLE + ON_CARD.format(0))
+    assert any("python3 (pid 4242" in note for note in document["notes"])
+    assert document["first_error"]["line"] == 8
+    assert document["first_error"]["text"].startswith("torch.OutOfMemoryError")
+
+
+def test_a_process_on_another_card_is_nobodys_fault() -> None:
+    assert not any("python3" in note for note in judged(TABLE + ON_CARD.format(1))["notes"])
+    own = TABLE.replace("VLLM::Worker_TP0", "python3         ")  # the one that failed may be either
+    assert not any("python3" in note for note in judged(own + ON_CARD.format(0))["notes"])
+
+
+def test_an_answer_about_the_load_moves_no_phase_unless_it_names_a_failure() -> None:
+    log = f"(Worker_TP0 pid=1) INFO 10-23 09:37:20 [gpu_model_runner.py:2602] Starting to load model m...\n{ON_CARD.format(0)}"
+    assert judged(log, Contribution("answer", "workload=we send 100 requests"))["phase"] == "weight_loading"
+    assert judged(ON_CARD.format(0), Contribution("answer", "workload=it crashes when we send 100 requests"))["phase"] == "serving"
+
+
+def test_an_answer_that_names_another_engine_than_the_command_is_said_to_be_followed() -> None:
+    document = judged(f"vllm serve m\n{ON_CARD.format(0)}", Contribution("answer", "engine_version=sglang 0.5"))
+    assert any("says SGLang and is followed, though the paste starts vLLM" in note for note in document["notes"])
+    same = judged(f"vllm serve m\n{ON_CARD.format(0)}", Contribution("answer", "engine_version=vllm 0.11.0"))
+    assert not any("is followed" in note for note in same["notes"])
