@@ -64,6 +64,8 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
 
     if options.no_store and not options.into:
         return Reply("diagnosis", judge(load_rulebook(), said))
+    if not options.into and (talk := _only_talk(said)) is not None:
+        return talk
     now = datetime.now(UTC)
     said = [replace(c, at=now) for c in said]
     if not options.into and (kept := _by_the_short_way(said, settings)) is not None:
@@ -71,6 +73,24 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
     import asyncio
 
     return asyncio.run(_with_store(said, options, settings))
+
+
+_LONG = 2_000
+"""Characters from which words are no talk: they are not judged for it first."""
+
+
+def _only_talk(said: Sequence[Contribution]) -> Reply | None:
+    """The answer, kept nowhere as in Slack, to words from standard input that tell of no failure. A file is what somebody wanted read."""
+    from bot.rulebook.load import load_rulebook
+    from bot.usecases.diagnose import shows_something
+    from bot.usecases.judge import judge
+
+    if any(one.kind != "paste" for one in said) or sum(len(one.text or "") for one in said) > _LONG:
+        return None
+    document = judge(load_rulebook(), said)
+    if shows_something(document):
+        return None
+    return Reply("diagnosis", document, warning="This was kept nowhere: there is no log in it, and no error.")
 
 
 def _by_the_short_way(said: Sequence[Contribution], settings: Settings) -> Reply | None:

@@ -53,7 +53,7 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
     if error is not None:
         yield f"\n{bold('First error')}, line {error['line']}" + (f" of source {error['source']}" if error["source"] > 1 else "")
         yield wrapped(shortened(error["text"].strip(), 700))
-    proofs = [p for p in document["proof"] if error is None or p["line"] != error["line"]]
+    proofs = [{**p, "text": "the first error itself"} if _is_same_line(p, error) else p for p in document["proof"]]
     if proofs:
         yield f"\n{bold('Proof')}"
         yield from (
@@ -61,6 +61,10 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
         )
     for other in document["also_possible"]:
         yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
+
+
+def _is_same_line(proof: Mapping[str, Any], error: Mapping[str, Any] | None) -> bool:
+    return error is not None and (proof["source"], proof["line"]) == (error["source"], error["line"])
 
 
 def _budgets(document: Mapping[str, Any]) -> Iterator[str]:

@@ -93,12 +93,15 @@ def _question(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """One word is a model; several are a question in words."""
     if not options.model:
         return {}, []
-    if len(options.model) == 1 and " " not in options.model[0].strip():
+    one = len(options.model) == 1 and " " not in options.model[0].strip()
+    if one and ("/" in options.model[0] or Path(options.model[0]).exists()):
         return {"model": options.model[0]}, []
     from bot.usecases.sizing.question import load_sizing
     from bot.usecases.sizing.words import read_words
 
     question, corrections = read_words(load_sizing(), " ".join(options.model))
+    if one and (corrections or "gpu" not in question):  # else it is cards, and a model's name is missing
+        return {"model": options.model[0]}, []
     return question, list(corrections)
 
 

@@ -48,6 +48,7 @@ AT_THE_ERROR = (
 EXPECTED = ("total_bytes", "utilization", "weights_bytes", "activation_peak_bytes", "kv_cache_bytes")
 """What vLLM reports when it starts; where some of it is missing, that is said."""
 _MEASURED = (
+    "utilization",
     "weights_bytes", "consumed_bytes", "activation_peak_bytes", "non_torch_bytes", "graph_bytes", "graph_estimate_bytes",
     "other_reserved_bytes", "kv_cache_bytes", "needed_bytes", "kv_tokens", "num_gpu_blocks", "state_blocks",
     "free_before_profile_bytes", "free_after_profile_bytes",

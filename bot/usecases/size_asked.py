@@ -13,14 +13,19 @@ def size_asked(words: str) -> str | None:
 
     None where they name no model, no card and no context.
     """
-    from bot.usecases.sizing.question import load_sizing  # costly, and asked only for questions
+    # costly, and asked only for questions
+    from bot.usecases.sizing.arguments import BY_NAME
+    from bot.usecases.sizing.question import load_sizing
     from bot.usecases.sizing.words import read_words
 
     read = read_words(load_sizing(), words[:LONGEST]).question
     if not NAMES & read.keys():
         return None
-    parts = ["oombot", "size", str(read.pop("model", "MODEL")), "--gpu", str(read.pop("gpu", "NAME"))]
+    model = read.get("model") or "MODEL"
+    parts = ["oombot", "size", str(model[0] if isinstance(model, list) else model), "--gpu", str(read.get("gpu") or "NAME")]
     for name, value in sorted(read.items()):
+        if name not in BY_NAME or name in NAMES - {"max_model_len"}:
+            continue
         flag = "--" + name.replace("_", "-")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, bool):

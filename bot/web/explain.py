@@ -20,7 +20,7 @@ async def explain(request: web.Request) -> web.Response:
     try:
         reply = await door.asks.explain(door.desk, viewer_of(request), topic, incident)
     except NoTopicError as unknown:
-        return page(request, "explain.html", status=404, told=unknown.document, incident=incident, asked=topic)
+        return page(request, "explain.html", status=404, told=unknown.document, incident=incident, asked=topic, about=topic)
     except Unusable as unknown:
         raise Fault(404, "That cannot be explained", str(unknown)) from unknown
-    return page(request, "explain.html", told=reply.document, incident=incident, asked="")
+    return page(request, "explain.html", told=reply.document, incident=incident, asked="", about=request.query.get("about", "")[:200])

@@ -65,5 +65,7 @@ def _command(code: re.Match[str]) -> str:
         where = f"/size?q={quote(named)}" if named else "/size"
     elif code[1].startswith("oombot explain "):
         where = f"/explain/{quote(rest, safe='')}"
+    elif code[1] == "oombot history":
+        where = "/history"
     shown = f"<code>{code[1]}</code>"
     return f'<a href="{escape(where)}">{shown}</a>' if where else shown

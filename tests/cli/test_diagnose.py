@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 Oombot = Callable[..., tuple[int, str, str]]
+A_FAILURE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.02 GiB. GPU 0 has 20.00 MiB free.\n"
 
 
 def test_nothing_given_says_what_to_give(oombot: Oombot) -> None:
@@ -220,3 +221,22 @@ def test_a_link_that_leads_back_to_itself_is_named_as_such(oombot: Oombot, tmp_p
     status, out, err = oombot("diagnose", str(tmp_path / "loop.log"))
     assert (status, out) == (2, "")
     assert "leads back to itself" in err
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [("hello world", None), ("how much memory do I need for llama 70b on H100?", None), (A_FAILURE, "D-0001")]
+)
+def test_talk_and_questions_on_standard_input_are_kept_nowhere_and_it_says_so(
+    oombot: Oombot, monkeypatch: pytest.MonkeyPatch, said: str, kept: str | None
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
+    status, out, err = oombot("diagnose", "-", "--json")
+    assert (status, json.loads(out)["id"]) == (0, kept)
+    assert ("kept nowhere" in err) == (kept is None)
+
+
+def test_what_decided_is_named_also_where_it_is_the_first_error_itself(oombot: Oombot, tmp_path: Path) -> None:
+    (tmp_path / "vllm.log").write_text("loading\n" + A_FAILURE)
+    status, out, _ = oombot("diagnose", str(tmp_path / "vllm.log"))
+    assert status == 0
+    assert ": the first error itself  [" in out

@@ -352,3 +352,19 @@ def test_the_requests_that_were_asked_for_and_both_longest_contexts_are_told_apa
 def test_a_size_without_a_number_of_requests_says_nothing_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["size", "llama", "3.1", "8b", "on", "a", "4090", "16k"]) == 0
     assert "At once" not in capsys.readouterr().out
+
+
+def test_how_many_cards_is_answered_with_their_number(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = answered(capsys, "how many H200 for deepseek v3 at 64k")
+    assert (answer["headline"], answer["fits"], len(answer["ranks"])) == ("8 cards are enough", True, 8)
+    assert answer["command"] == "vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size 8 --max-model-len 65536"
+    none = answered(capsys, "how many T4-16GB for deepseek v3 at 64k")
+    assert (none["headline"], none["fits"]) == ("It does not fit", False)
+
+
+def test_cards_alone_are_no_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "There is no model in the question" in refused(capsys, "8xH100")
+
+
+def test_an_unknown_card_names_the_flag_for_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "give its memory by --gpu-memory-bytes" in refused(capsys, "llama-3.3-70b", "--gpu", "H1000")

@@ -95,3 +95,10 @@ def test_what_the_card_held_is_shown_where_one_of_two_figures_says_it() -> None:
     assert at_the_error({"first_error": {"total_bytes": 3, "free_bytes": 1}}) == []
     assert at_the_error({"first_error": {"allocated_bytes": 2}}) == [("allocated by PyTorch", 2)]
     assert at_the_error({"first_error": {"process_bytes": 2}}) == [("in use by this process", 2)]
+
+
+def test_a_budget_with_the_engines_own_fraction_is_shown_beside_the_card_at_the_error() -> None:
+    start = "INFO 11-20 10:00:00 [api_server.py:1] args: Namespace(gpu_memory_utilization=0.9, tensor_parallel_size=2)"
+    document = judged(f"{start}\n{worker('Worker_TP1', frame(LOADER, 'load_model'), oom('64.00 MiB', '20.00 MiB', gpu=1))}")
+    assert at_the_error(document)
+    assert [budget["utilization"] for budget in of_what_failed(document)] == [0.9]

@@ -66,7 +66,7 @@ class Shelf:
 
     def _show(self, desk: Desk, viewer: Any, name: str) -> dict[str, Any]:
         if name.upper() != "D-0187":
-            raise Unusable(f"There is no incident {name}. “oombot history” lists those that you may see.")
+            raise Unusable(f"There is no incident {name}. `oombot history` lists those that you may see.")
         return self.incident
 
 

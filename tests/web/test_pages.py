@@ -17,6 +17,7 @@ from tests.web.conftest import Browser, Serve, Shelf, seen
 async def test_an_unknown_incident_is_a_page_that_says_so(browser: Browser) -> None:
     text = await browser.text("/d/D-9999", status=404)
     assert "There is no incident D-9999" in text
+    assert "`" not in text
     assert "Traceback" not in text
 
 

@@ -97,3 +97,12 @@ def test_a_flag_in_a_sentence_is_kept_in_one_piece_and_nothing_else_is_markup() 
 
 def test_a_figure_below_nothing_has_a_minus_in_every_unit() -> None:
     assert [figure(-2 * 2**30, "bytes"), figure(-51872, "count"), figure(-0.79, "ratio")] == ["−2.00 GiB", "−51,872", "−0.79×"]
+
+
+def test_the_history_command_leads_to_the_history() -> None:
+    assert linked("`oombot history` lists them.") == '<a href="/history"><code>oombot history</code></a> lists them.'
+
+
+def test_a_sizing_command_without_a_model_keeps_what_it_names() -> None:
+    assert 'href="/size?q=--gpu%20H20-96GB%20--tp%208"' in linked("`oombot size MODEL --gpu H20-96GB --tp 8`")
+    assert 'href="/size"' in linked("`oombot size MODEL --gpu NAME`")

@@ -28,18 +28,20 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
     elif len(words) <= VALUE:
         share = button("share", "Share in channel", words or "-", "Share this sizing in the channel")
         blocks.append(actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing")))
-    return fit_message(blocks), cut(f"{_verdict(document)}. {document.get('why') or ''}", FALLBACK)
+    return fit_message(blocks), cut(
+        f"{_verdict(document)}. {str(document.get('why') or '')[:1].upper()}{str(document.get('why') or '')[1:]}", FALLBACK
+    )
 
 
 def _verdict(document: Document) -> str:
     what = " on ".join(str(document[key]) for key in ("model", "gpu") if document.get(key))
-    open_answer = document.get("headline") or "Cannot be decided yet"
-    answer = {True: "Fits", False: "Does not fit", None: open_answer}[document.get("fits")]
+    answer = document.get("headline") or {True: "It fits", False: "It does not fit", None: "Cannot be decided yet"}[document.get("fits")]
     return f"{answer}: {what}" if what else answer
 
 
 def _why(document: Document) -> list[Block]:
-    return [rich(line(cut(str(document["why"]), 1_000)))] if document.get("why") else []
+    why = str(document.get("why") or "")
+    return [rich(line(cut(f"{why[:1].upper()}{why[1:]}{'' if why.endswith('.') else '.'}", 1_000)))] if why else []
 
 
 def _limiting(document: Document) -> Document | None:
@@ -48,12 +50,18 @@ def _limiting(document: Document) -> Document | None:
     return next((rank for rank in ranks if rank.get("rank") == wanted), ranks[0] if ranks else None)
 
 
+def _whose(ranks: Sequence[Document], limiting: Document) -> str:
+    if len(ranks) == 1:
+        return f"GPU of rank {limiting['rank']}"
+    alike = all({**rank, "rank": None} == {**limiting, "rank": None} for rank in ranks)
+    return f"GPU of each of {len(ranks)} ranks" if alike else f"GPU of rank {limiting['rank']}, which limits"
+
+
 def _table(document: Document) -> list[Block]:
     rank = _limiting(document)
     if rank is None:
         return []
-    many = len(document["ranks"]) > 1
-    rows = [[f"GPU of rank {rank['rank']}{', which limits' if many else ''}", "GiB"]]
+    rows = [[_whose(document["ranks"], rank), "GiB"]]
     labels = (
         ("total_bytes", "Device"),
         ("budget_bytes", "Budget"),
@@ -70,7 +78,7 @@ def _requests(document: Document) -> list[Block]:
     kv = document.get("kv") or {}
     items: list[list[str | Block]] = []
     if kv.get("tokens") is not None:
-        items.append([f"KV cache holds {number(kv['tokens'])} tokens, {size(kv.get('bytes_per_token'))} each and rank"])
+        items.append([f"KV cache holds {number(kv['tokens'])} tokens, {size(kv.get('bytes_per_token'))} a token on each rank"])
     if kv.get("max_concurrency") is not None:
         items.append([f"{number(kv['max_concurrency'])} full-length requests at once, {size(kv.get('request_bytes'))} each"])
     if kv.get("longest_context") is not None:

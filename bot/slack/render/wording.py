@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.domain import phases
 from bot.domain.engines import ENGINES
+from bot.domain.size import gib as in_best_unit
 
 PHASES = {phase: words.few for phase, words in phases.PHASES.items()}
 OUTCOMES = {"fixed": "it worked", "moved": "the error moved", "same": "same error", "wrong": "wrong diagnosis", "other": "something else"}
@@ -18,12 +19,7 @@ def gib(count: int | None) -> str:
 
 def size(count: int | None) -> str:
     """Bytes with the unit that reads best; a dash for what was not reported."""
-    if count is None:
-        return "–"
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if abs(count) >= 2**power:
-            return f"{count / 2**power:,.2f} {unit}"
-    return f"{count} B"
+    return "–" if count is None else in_best_unit(count)
 
 
 def number(value: object) -> str:
@@ -32,7 +28,7 @@ def number(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def engine(document: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Re
         said = f" ({'; '.join(corrections)})" if corrections else ""
         raise Unusable(f"Which model? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv{said}")
     document = await _sized(desk, question, viewer, names_first=True)
-    read = {name: value for name, value in with_cards(question).items() if isinstance(value, str | int | float)}
+    read = {name: value for name, value in with_cards(question).items() if isinstance(value, str | int | float) and name != "fewest"}
     return Reply("sizing", {**document, "corrections": list(corrections), "asked": read})
 
 

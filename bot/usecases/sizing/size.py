@@ -21,7 +21,7 @@ from bot.usecases.sizing.draft import told_of_draft
 from bot.usecases.sizing.estimates import Measured
 from bot.usecases.sizing.question import Asked, SizingRules, read_question
 from bot.usecases.sizing.refusals import refuse
-from bot.usecases.sizing.search import room, ways
+from bot.usecases.sizing.search import TENSOR_SIZES, room, ways
 from bot.usecases.sizing.terms import other_terms, with_loading
 from bot.usecases.sizing.values import Refused, per_rank
 from bot.usecases.sizing.verdict import Answer
@@ -37,13 +37,25 @@ def size(rules: SizingRules, question: Mapping[str, Any], measured: Measured | N
         choices = several(question)
         if choices:
             return Reply("sizing", compare(lambda one: _told(rules, one, measured), question, choices))
+        question, fewest = _fewest(rules, question, measured)
         asked, told = _told(rules, question, measured)
+        told |= {"headline": f"{fewest} card{'s' * (fewest > 1)} {'are' if fewest > 1 else 'is'} enough"} if fewest else {}
         ask = partial(_again, rules, question, measured)
         found = ways(ask, question, told, rules.gpus, asked.utilization)
         more = {"ways": found, "room": room(ask, question, told), "at_once": at_once(ask, question, told, rules.gpus)}
         return Reply("sizing", {**told, **_to_run(told, found), **more})
     except Refused as refused:
         raise Unusable(str(refused)) from refused
+
+
+def _fewest(rules: SizingRules, question: Mapping[str, Any], measured: Measured | None) -> tuple[dict[str, Any], int | None]:
+    """The question with the fewest cards that surely hold it, where it asks how many; unchanged, and None, where none of our sizes does."""
+    asked = {name: value for name, value in question.items() if name != "fewest"}
+    if not question.get("fewest"):
+        return asked, None
+    tried = ((count, _again(rules, asked, measured, {"tensor_parallel_size": count})) for count in TENSOR_SIZES)
+    fewest = next((count for count, answer in tried if answer and answer["fits"]), None)
+    return (asked, None) if fewest is None else ({**asked, "tensor_parallel_size": fewest}, fewest)
 
 
 def _to_run(told: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -49,7 +49,21 @@ def read_words(rules: SizingRules, text: str) -> Words:
     ):
         step(reader)
     spread(reader)
+    if _asks_how_many_cards(reader, text):
+        reader.question["fewest"] = True
     return Words(reader.question, tuple(reader.corrections))
+
+
+_HOW_MANY = re.compile(r"\b(?:how many|wie viele|combien de)\s+(?=(?P<card>(?:gpus?|cards?|karten|cartes)\b)?)", re.IGNORECASE)
+
+
+def _asks_how_many_cards(reader: Reader, text: str) -> bool:
+    """“How many H200 for …”: one card, and no word on how many of it."""
+    said = reader.question
+    if "," in str(said.get("gpu", ",")) or any(said.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline", "data")):
+        return False
+    cards = {mention.start for mention in reader.gpus.mentions(text)}
+    return any(match["card"] or match.end() in cards for match in _HOW_MANY.finditer(text))
 
 
 def _tables(reader: Reader) -> None:

@@ -339,3 +339,18 @@ def test_a_size_before_several_cards_keeps_their_number_and_a_figure_of_somethin
 def test_eight_bits_of_a_gptq_checkpoint_are_another_checkpoint() -> None:
     assert ask("qwen3 32b gptq 8-bit 2x4090") == {"model": "qwen3 32b gptq-int8", "gpu": "RTX4090-24GB", "tensor_parallel_size": 2}
     assert corrections("qwen3 32b gptq 8-bit 2x4090") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "fewest"),
+    [
+        ("how many H200 for deepseek v3 at 64k", True),
+        ("how many cards for llama 70b on H100", True),
+        ("how many users fit llama 70b on H100", None),
+        ("how many H100 for llama 70b with tp 4", None),
+        ("how many H100 or H200 for llama 70b", None),
+        ("llama 70b on H100", None),
+    ],
+)
+def test_how_many_of_one_card_asks_for_the_fewest(words: str, fewest: bool | None) -> None:
+    assert ask(words).get("fewest") == fewest
