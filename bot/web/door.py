@@ -1,7 +1,7 @@
 """What every page's handler works with, laid out once by `build_app`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -12,6 +12,7 @@ from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.doctor import Check
 from bot.web.metrics import Meters
+from bot.web.once import Once
 
 if TYPE_CHECKING:
     from bot.store.store import Store
@@ -45,6 +46,7 @@ class Door:
     probes: Sequence[Probe]
     aside: Aside | None = None
     ungated: frozenset[str] = frozenset()
+    once: Once = field(default_factory=Once)
 
 
 DOOR = web.AppKey("door", Door)

@@ -1,5 +1,8 @@
 """The first page: a box to paste into, three examples, and what came before."""
 
+import secrets
+from functools import partial
+
 from aiohttp import web
 
 from bot.domain.incident import Contribution, Origin
@@ -10,8 +13,9 @@ from bot.web.door import door_of
 from bot.web.examples_shelf import EXAMPLES, example
 from bot.web.forms import read_form
 from bot.web.incident import fresh
-from bot.web.intake import contributions_of
-from bot.web.showing import go, page
+from bot.web.intake import contributions_of, digest
+from bot.web.once import KEPT
+from bot.web.showing import go, page, visitor_of
 
 RECENT = 12
 
@@ -24,18 +28,20 @@ async def front(request: web.Request) -> web.Response:
 async def _front(request: web.Request, refused: str = "", status: int = 200) -> web.Response:
     door = door_of(request)
     recent = await door.asks.history(door.desk, viewer_of(request), "", RECENT)
-    response = page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused)
+    key = secrets.token_urlsafe(12)  # a form that is sent twice is known by it
+    response = page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused, key=key)
     response.headers["Cache-Control"] = "private, no-cache"  # not no-store: going back must bring back what was typed
     return response
 
 
 async def diagnose(request: web.Request) -> web.Response:
-    """What was pasted or dropped becomes an incident, and the browser goes to its page."""
+    """What was pasted or dropped becomes an incident, and the browser goes to its page. The same form sent twice becomes one."""
     door, viewer = door_of(request), viewer_of(request)
     form = await read_form(request)
     try:
         given, left_out = await contributions_of(form, viewer.user, door.desk.now(), door.aside)
-        reply = await door.asks.diagnose(door.desk, origin_of(viewer), given)
+        work, key = partial(door.asks.diagnose, door.desk, origin_of(viewer), given), form.fields.get("key")
+        reply = await door.once.carried_out((visitor_of(request), viewer, key, digest(given)), work, KEPT if key else 0)
     except Unusable as refused:
         return await _front(request, refused=str(refused), status=400)
     finally:

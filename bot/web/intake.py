@@ -1,6 +1,8 @@
 """A submitted form -> contributions: decoded, secrets hidden, and a sentence for what is no text."""
 
 import asyncio
+import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -42,6 +44,14 @@ async def contributions_of(form: Form, author: str | None, at: datetime, aside: 
     if not kept:
         raise Unusable(EMPTY)
     return [replace(one, author=author, at=at) for one in kept], " ".join(left_out)
+
+
+def digest(given: Sequence[Contribution]) -> str:
+    """The same for the same evidence, whoever sends it and when."""
+    parts = hashlib.sha256()
+    for one in given:
+        parts.update(f"{one.kind}\0{one.name}\0{one.text}\0".encode("utf-8", "surrogatepass"))
+    return parts.hexdigest()
 
 
 def _at(path: str, name: str | None) -> tuple[list[Contribution], str | None]:

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import io
 import multiprocessing
+import re
 import zipfile
 from collections.abc import AsyncIterator
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +19,7 @@ from yarl import URL
 from bot.domain.incident import Contribution
 from bot.settings import Settings
 from bot.store.errors import StoreError
-from bot.usecases.reply import Unusable
+from bot.usecases.reply import Reply, Unusable
 from bot.web import forms
 from bot.web.app import PAGES
 from tests.web import documents
@@ -368,3 +369,57 @@ async def test_of_a_very_large_log_the_telling_lines_are_kept_with_their_numbers
     text = await browser.text("/d/D-0187/log/1")
     assert f'<li id="L70001"><a class="n" href="#L70001" aria-label="Line 70001">70001</a><code>{LOG.strip()}</code>' in text
     assert "lines not kept" in text
+
+
+async def test_the_same_form_sent_several_times_is_one_incident(browser: Browser, shelf: Shelf) -> None:
+    text = await browser.text("/")
+    found = [re.search(rf'name="{name}" value="([^"]+)"', text) for name in ("token", "key")]
+    data = {name: match[1] for name, match in zip(("token", "key"), found, strict=True) if match} | {"paste": LOG}
+    assert len(data) == 3
+
+    async def send(**changed: str) -> str:
+        async with browser.post("/diagnose", data={**data, **changed}, allow_redirects=False) as answer:
+            return answer.headers["Location"]
+
+    assert len(set(await asyncio.gather(send(), send(), send()))) == 1
+    await send()
+    assert len(shelf.calls("diagnose")) == 1
+    await send(paste=f"{LOG}and more")
+    await send(key="of another form")
+    assert len(shelf.calls("diagnose")) == 3
+
+
+async def test_a_form_without_a_key_is_one_only_while_it_is_read(serve: Serve, shelf: Shelf) -> None:
+    begun, go_on = 0, asyncio.Event()
+
+    async def slowly(*named: Any, **options: Any) -> Reply:
+        nonlocal begun
+        begun += 1
+        await go_on.wait()
+        return Reply("diagnosis", shelf.diagnosis)
+
+    browser = await serve(asks=replace(shelf.asks(), diagnose=slowly))
+    data = {"token": await browser.token(), "paste": LOG}
+    both = [asyncio.create_task(browser.post("/diagnose", data=data, allow_redirects=False)) for _ in range(2)]
+    await asyncio.sleep(0.2)
+    go_on.set()
+    assert [(await one).status for one in both] == [303, 303]
+    assert begun == 1
+    async with browser.post("/diagnose", data=data, allow_redirects=False):
+        assert begun == 2
+
+
+async def test_a_form_that_failed_may_be_sent_again(serve: Serve, shelf: Shelf) -> None:
+    tried = 0
+
+    async def refuses(*named: Any, **options: Any) -> Reply:
+        nonlocal tried
+        tried += 1
+        raise Unusable("There is nothing to diagnose.")
+
+    browser = await serve(asks=replace(shelf.asks(), diagnose=refuses))
+    data = {"token": await browser.token(), "paste": LOG, "key": "one"}
+    for _ in range(2):
+        async with browser.post("/diagnose", data=data) as answer:
+            assert answer.status == 400
+    assert tried == 2
