@@ -25,7 +25,7 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     """The start with the one change; None where it is no flag, has no value yet, or another program starts the engine its own way."""
     if not rule.flag or (value is None and (rule.direction in NEEDS_A_VALUE or rule.value in COMPUTED)):
         return None
-    given = given_start(scene)
+    given = given_start(book, scene)
     if not rule.flag.startswith("-"):
         setting = f"{rule.flag}={value}" if value and rule.direction != "remove" else None
         return _with_variable(setting, given) if setting and given is not None and rule.flag.isupper() else setting
@@ -89,13 +89,20 @@ def _in_python(value: str | None, off: bool) -> str:
     return str(value) if re.fullmatch(r"\d+(\.\d+)?|\{.*\}", str(value)) else repr(value)
 
 
-def given_start(scene: Scene) -> Sequence[str] | None:
-    """The start that failed, as its words: the last one before the first error, else the last of all."""
-    commands = scene.evidence.deployment.commands
+def given_start(book: Rulebook, scene: Scene) -> Sequence[str] | None:
+    """The start that failed, as its words: the last one before the first error, else the last of all; never another engine's."""
+    commands = [c for c in scene.evidence.deployment.commands if not _of_another(book, c.value, scene.evidence.engine)]
     error = scene.error
     before = [c for c in commands if error is not None and c.source == error.source and c.line is not None and c.line < error.line]
     chosen = (before or commands)[-1:]
     return chosen[0].value if chosen else None
+
+
+def _of_another(book: Rulebook, given: Sequence[str], engine: str) -> bool:
+    """Does it start an engine, and not this one?"""
+    text = " ".join(given)
+    started = {name for launch in book.launches if any(start in text for start in launch.starts) for name in launch.engines}
+    return bool(started) and engine not in started and engine != "unknown"
 
 
 def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
@@ -146,13 +153,16 @@ def _unchanged(book: Rulebook, rule: RemedyRule, scene: Scene) -> Iterator[str]:
     changed = rule.flag.lstrip("-").replace("-", "_")
     evidence = scene.evidence
     arguments = {**_by_tags(scene), **evidence.deployment.arguments}
+    own = evidence.engine in ("vllm", "unknown")  # what another engine's start gave is no argument of this one for that
     for argument in book.arguments:
         known = arguments.get(argument.name) if argument.name != changed else None
         given = argument.name in evidence.deployment.given
         carried = (argument.carried and (given or not argument.resolved)) or (
-            given and argument.kind != "bool" and argument.name != "model"
+            given and argument.kind != "bool" and argument.name != "model" and (own or bool(argument.engines))
         )
-        if known is None or not carried or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
+        if not carried or (argument.engines and evidence.engine not in argument.engines):
+            continue
+        if known is None or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
             continue
         flag = argument.spelled.get(evidence.engine, f"--{argument.name.replace('_', '-')}")
         if flag and flag != rule.flag:

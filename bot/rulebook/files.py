@@ -215,7 +215,7 @@ class ArgumentRule(Shape, frozen=True):
 
     `carried`: a suggested command line repeats it, `spelled` as another engine writes it (empty where that one has none); `resolved`: what
     an engine prints of it may be its own work, so it is repeated only where a flag gave it. `vllm`: the releases that have it.
-    `same_as`: vLLM's name of the same limit, under which an answer shows it.
+    `same_as`: vLLM's name of the same limit, under which an answer shows it. `engines`: those that alone have it.
     """
 
     name: str
@@ -227,6 +227,7 @@ class ArgumentRule(Shape, frozen=True):
     carried: bool = False
     resolved: bool = False
     same_as: str = ""
+    engines: list[str] = []
     spelled: dict[str, str] = {}
 
 

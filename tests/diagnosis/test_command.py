@@ -172,3 +172,27 @@ def test_trtllm_serve_is_changed_as_it_spells_its_options() -> None:
     rule = next(rule for rule in load_rulebook().remedies if rule.flag == "--max_batch_size")
     scene = scene_of(load_rulebook(), evidence(given))
     assert command(load_rulebook(), rule, "64", scene) == "trtllm-serve org/m1 --max_batch_size 64 --tp_size 2"
+
+
+TGI = "text-generation-launcher --model-id org/m1 --max-input-length 4096 --max-batch-prefill-tokens 4096 --cuda-memory-fraction 0.8\n"
+SGLANG = (
+    "[2025-10-02 10:00:09 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=8.93 GB\n"
+    '  File "/sgl-workspace/sglang/python/sglang/srt/model_executor/cuda_graph_runner.py", line 300, in __init__\n'
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 10.00 MiB is free.\n"
+)
+
+
+def test_another_engine_s_start_and_its_arguments_are_not_repeated() -> None:
+    started = "(EngineCore_DP0 pid=12) INFO 11-01 10:00:00 [core.py:77] Initializing a V1 LLM engine (v0.11.0)\n"
+    failed = f"{started}(EngineCore_DP0 pid=12) ERROR 11-01 10:00:13 [core.py:708] {TOO_LONG}"
+    assert suggested(TGI + failed) == "vllm serve org/m1 --max-model-len 65536"
+    assert suggested(f"vllm serve org/m1 --max-model-len 131072 --max-num-seqs 8\n{TGI}{failed}") == (
+        "vllm serve org/m1 --max-model-len 65536 --max-num-seqs 8"
+    )
+
+
+def test_an_engine_gets_no_argument_that_it_does_not_have() -> None:
+    given = "vllm serve org/m1 --max-num-seqs 128 --max-num-batched-tokens 4096 --block-size 32 --enforce-eager\n"
+    assert suggested(given + SGLANG) == (
+        "python -m sglang.launch_server --model-path org/m1 --max-running-requests 128 --mem-fraction-static 0.8"
+    )
