@@ -1,5 +1,6 @@
 """What a reader should know about the figures: how the version is known, whose they are, and what does not add up."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from bot.diagnosis.command import MANY
@@ -44,6 +45,7 @@ def notes_of(
         *_sizing(scene, phase),
         *_foreign(evidence, facts),
         *_written_for(evidence, change),
+        *_container_killed(evidence),
         *_came_up(scene),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
@@ -109,6 +111,18 @@ def _written_for(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """Whose flags a change names where no line names the engine."""
     if evidence.engine == "unknown" and change is not None and (change.command or "").startswith("vllm "):
         yield "No line names the engine: the change is written in vLLM's flags."
+
+
+_CONTAINER = re.compile(r"\s{0,4}([a-z0-9][a-z0-9-]{0,62}):\s*$")
+"""How `kubectl describe pod` heads what it says of one container; its own words begin with a capital letter."""
+
+
+def _container_killed(evidence: Evidence) -> Iterator[str]:
+    """Which container of a pod was killed, where its description lists several."""
+    kill = next((f for f in evidence.facts if "host-kill" in f.kinds and "Reason:" in f.text), None)
+    headed = {} if kill is None else {n: m[1] for (s, n), t in evidence.lines.items() if s == kill.source and (m := _CONTAINER.match(t))}
+    if kill is not None and len(set(headed.values())) > 1 and (above := [line for line in headed if line < kill.line]):
+        yield f"The container that was killed is {headed[max(above)]} (line {kill.line})."
 
 
 def _came_up(scene: Scene) -> Iterator[str]:

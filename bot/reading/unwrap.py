@@ -126,6 +126,8 @@ def _of_record(number: int, fields: Mapping[str, str]) -> Shipped | None:
     process = fields.get("processName")
     if process and "levelname" in fields:
         message = f"({process} pid={fields.get('process', 0)}) {message}"
+    elif (rank := fields.get("rank", "")).isdecimal():
+        message = f"[rank{rank}]: {message}"
     named = dict.fromkeys(fields[k] for k in _GROUP_KEYS[:2] if fields.get(k))
     group = ".".join(named) or next((fields[k] for k in _GROUP_KEYS if fields.get(k)), "")
     level = next((fields[k].upper() for k in _LEVEL_KEYS if fields.get(k, "").isalpha()), None)

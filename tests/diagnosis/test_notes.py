@@ -175,3 +175,16 @@ def test_an_answer_that_names_another_engine_than_the_command_is_said_to_be_foll
     assert any("says SGLang and is followed, though the paste starts vLLM" in note for note in document["notes"])
     same = judged(f"vllm serve m\n{ON_CARD.format(0)}", Contribution("answer", "engine_version=vllm 0.11.0"))
     assert not any("is followed" in note for note in same["notes"])
+
+
+def test_the_container_that_was_killed_is_named_where_a_pod_has_several() -> None:
+    killed = "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n"
+    several = f"Containers:\n  istio-proxy:\n{killed}  vllm:\n    State:          Running\n"
+    assert "The container that was killed is istio-proxy (line 4)." in judged(several)["notes"]
+    assert not any("container that was killed" in note for note in judged(f"Containers:\n  vllm:\n{killed}")["notes"])
+
+
+def test_a_rank_that_a_record_names_is_that_of_the_failure() -> None:
+    record = '{"ts":"2026-03-01T10:00:00Z","rank":RANK,"level":"ERROR","msg":"' + ON_CARD.format(1) + '"}'
+    assert judged(record.replace("RANK", "5"))["rank"]["number"] == 5
+    assert judged(record.replace("RANK", "0.5"))["rank"]["number"] == 1
