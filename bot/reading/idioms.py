@@ -28,7 +28,8 @@ _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bra
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
 _HOLDS = re.compile(r"hold|store|fit|even")
 _ASKED = re.compile(r"[^.!?;,，。；\n]{0,80}[?？]")
-_LESS = ("below", "smaller")
+_MACHINE = ("the node", "the host", "the box", "laptop")
+_LESS = ("below", "is below", "smaller")
 _MARKS = (":", '"', "'", "“", "「")
 _ALLOCATES = " to allocate "
 """PyTorch's sentence says what is free where it fails, which is no check."""
@@ -84,7 +85,7 @@ def _too_small(one: Sentence) -> Mention | None:
     """The cache cannot hold one request, or there is none."""
     if not one.has("cache", "pool", "request-length", "shortage") or one.asks or one.names("prose.pressure"):
         return None
-    if suffices(one):
+    if suffices(one) or _fits(one):
         return None
     long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
     if one.has("cache", "pool", "request-length") and not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
@@ -106,15 +107,14 @@ def _too_small(one: Sentence) -> Mention | None:
     only = [*one.all_of("only"), *none]
     few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(abs(left.start - word.end) <= _NEARBY for word in only)]
     negative = [cache for cache in one.all_of("cache") if _beside(one.text, cache, _NEGATIVE)]
-    lacks = [*one.all_of("lack"), *_above(one)] if one.has("request-length") and one.has("cache", "pool") else []
+    lacks = one.all_of("lack", "longer") if one.has("request-length") and one.has("cache", "pool") else []
     return next(iter([*negative, *lacks, *own, *holds, *few]), None)
 
 
-def _above(one: Sentence) -> list[Mention]:
-    """The words that say that a request is longer than the cache; not where it is `below` that."""
-    less = (word for word in one.all_of("longer") if one.text.startswith(_LESS, word.start))
-    fits = {word for word in less for long in one.all_of("request-length") if 0 <= word.start - long.end <= SIDE_BY_SIDE}
-    return [word for word in one.all_of("longer") if word not in fits]
+def _fits(one: Sentence) -> bool:
+    """Is a request said to be `below` what the cache holds?"""
+    less = [word for word in one.all_of("lack", "longer") if one.text.startswith(_LESS, word.start)]
+    return any(0 <= word.start - long.end <= SIDE_BY_SIDE for word in less for long in one.all_of("request-length"))
 
 
 def _nothing_remains(one: Sentence) -> Mention | None:
@@ -154,6 +154,8 @@ def _of_host(one: Sentence) -> Named | None:
         host = min(hosts, key=lambda host: apart(host, complaint))
         if any(word.means == "but" for word in one.between(host, complaint)):
             continue  # what was tried of it did not help: it is not what ran out
+        if complaint.means == "shortage" and one.text.startswith(_MACHINE, host.start) and not one.joined(host, complaint):
+            continue  # another thing that is said of the machine
         cards = (apart(card, complaint) for card in devices if one.joined(card, complaint))
         if apart(host, complaint) <= min(cards, default=CLAUSE) and apart(host, complaint) <= CLAUSE:
             return "prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start, SURE
