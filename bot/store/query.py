@@ -59,7 +59,10 @@ def parse(text: str, now: datetime) -> Query:
         if _ID.fullmatch(piece[0]):
             numbers.append(int(piece[0][2:]))
         elif not field or (not piece["value"] and field not in (*FIELDS, *MOMENTS)):  # `RuntimeError:` of a line that was copied is a word
-            words += _phrase(piece["phrase"], piece["word"] or piece["field"])
+            said = _phrase(piece["phrase"], piece["word"] or piece["field"])
+            words += said
+            if not said:
+                ignored.append(f"{piece[0][:40]}: there is no letter and no figure in it to search for; it is left out.")
         elif field in MOMENTS:
             at = _moment(piece["value"].strip('"'), now)
             if at is None:

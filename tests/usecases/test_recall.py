@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from bot.domain.incident import Origin
 from bot.settings import Settings
+from bot.store.query import parse
 from bot.usecases.desk import Desk, Viewer
 from bot.usecases.forget import forget, purge
 from bot.usecases.recall import history, show
@@ -145,3 +147,10 @@ async def test_a_review_since_something_that_is_no_time_is_refused(tmp_path: Pat
         await store.append(Origin(), [paste()], document())
         found = (await stats(desk, LOCAL, "7d")).document
         assert (found["schema"], found["since"], found["incidents"]) == ("oombot.stats/1", "2026-11-23T12:00:00+00:00", 1)
+
+
+def test_signs_without_a_letter_are_said_to_be_left_out() -> None:
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    for text in ("(((", '"?!"'):
+        assert parse(text, now).ignored == (f"{text}: there is no letter and no figure in it to search for; it is left out.",)
+    assert parse("( h100 )", now).words == ("h100",)
