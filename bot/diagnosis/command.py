@@ -35,9 +35,9 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
         return None
     begins = next(launch.command for launch in book.launches if scene.evidence.engine in launch.engines and _has(launch, scene))
     model = scene.evidence.deployment.model
-    return " ".join(
-        [begins, shlex.quote(model.value) if model else "MODEL", *_unchanged(book, rule, scene), *map(shlex.quote, _changed(rule, value))]
-    )
+    # a name without its owner is that of a kind of model, and no start finds it
+    name = shlex.quote(model.value) if model is not None and "/" in model.value else "MODEL"
+    return " ".join([begins, name, *_unchanged(book, rule, scene), *map(shlex.quote, _changed(rule, value))])
 
 
 def _with_variable(setting: str, given: Sequence[str]) -> str:

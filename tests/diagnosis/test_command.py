@@ -53,6 +53,11 @@ def test_a_variable_stands_in_front_of_the_start_that_was_given(given: str, comm
     assert suggested(f"{given}\n{SEGMENTS}") == command
 
 
+@pytest.mark.parametrize(("named", "model"), [("Qwen3-27B", "MODEL"), ("Qwen/Qwen3-32B", "Qwen/Qwen3-32B")])
+def test_a_name_that_no_start_finds_is_not_put_into_one(named: str, model: str) -> None:
+    assert suggested(f"24 GB card, {named} (NVFP4), this error:\n{TOO_LONG}") == f"vllm serve {model} --max-model-len 65536"
+
+
 @pytest.mark.parametrize("key", ["command", "args"])
 def test_the_arguments_of_a_container_whose_image_is_not_shown_are_the_start(key: str) -> None:
     given = f"{key}: --model /models/m1 --reasoning-parser deepseek_r1 --tensor_parallel_size 4\n"
