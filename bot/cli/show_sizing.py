@@ -141,6 +141,7 @@ def _side_by_side(beside: Document) -> Iterator[str]:
     rows = [("", *(str(answer["of"]) for answer in answers))]
     rows += [(label, *(_cell(answer, label) for answer in answers)) for label in _CELLS]
     yield table(rows, right=range(1, len(answers) + 1), headed=True)
+    yield wrapped("“Longest context” is what one request could have, the model's own limit aside.")
     yield f"\n{bold('Why')}"
     yield from (
         wrapped(reason, first="  - ", indent="    ") for reason in beside["reasons"] or ["nothing that these answers rest on differs"]

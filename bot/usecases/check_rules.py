@@ -35,7 +35,9 @@ def check_rules(book: Rulebook, sizing: SizingRules | None = None, names: Sequen
     of = ", ".join(names) or f"{len(book.facts):,} messages and {len(book.formats):,} signatures"
     well = [f"{len(every):,} examples of {of} were read as they say"] if every or not families else []
     well += [f"{len(families):,} examples of model families need the bytes that they say"] if families else []
-    return checkup([*rows, Check("rulebook", None if rows else True, f"{len(rows)} problems" if rows else ", ".join(well), None)])
+    return checkup(
+        [*rows, Check("rulebook", None if rows else True, f"{len(rows)} problem{'s' * (len(rows) > 1)}" if rows else ", ".join(well), None)]
+    )
 
 
 def check_installed(names: Sequence[str] = ()) -> Reply:

@@ -362,6 +362,11 @@ def test_how_many_cards_is_answered_with_their_number(capsys: pytest.CaptureFixt
     assert (none["headline"], none["fits"]) == ("It does not fit", False)
 
 
+def test_a_comparison_says_what_its_longest_context_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["size", "llama-3.1-8b", "--gpu", "H100-80GB,H200"]) == 0
+    assert "“Longest context” is what one request could have, the model's own limit aside." in " ".join(capsys.readouterr().out.split())
+
+
 def test_cards_alone_are_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "There is no model in the question" in refused(capsys, "8xH100")
 
