@@ -19,7 +19,7 @@ from bot.rulebook.patterns import compiled
 HIDDEN = "[hidden]"
 REACH, BLOCK = 4096, 40_000
 """Characters from an anchor on that its pattern may look at; a key block may be longer."""
-BLOCKS = frozenset({"private.key", "yaml.block", "gap.edge", "kubernetes.secret"})
+BLOCKS = frozenset({"private.key", "yaml.block", "yaml.value-block", "gap.edge", "kubernetes.secret"})
 """Rules whose secret runs over many lines."""
 NEAR = 100
 """Characters before an anchor that a pattern looks behind at, and behind a secret that it looks ahead at."""

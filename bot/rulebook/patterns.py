@@ -1,5 +1,5 @@
 """Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT), (?&G); what stands
-around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM).
+around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM), (?&KNOWN).
 """
 
 import re
@@ -16,13 +16,17 @@ PIECES = {
     "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size
   |ttl|expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
   (?![A-Za-z0-9]))[A-Za-z0-9]{1,20}){1,3}|\d{1,3})?""",
-    "SAYS": r"""\\*['"]?(?:
-  [^\S\n]{0,40}(?::=|=>|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n(?&MARGIN)?[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?<=[^\S\n])(?=(?&RANDOM)[^\S\n]*(?:\r?\n|$))))?
-  |,?[^\S\n]{0,40}(?:\r?\n(?:[^\n'"]{0,80}?(?<![A-Za-z]))?)?\\*['"]?value\\*['"]?[^\S\n]{0,40}[:=][^\S\n]{0,40}
+    "SAYS": r"""\\*['"]?(?:(?<=['"])\])?(?:
+  [^\S\n]{0,40}(?::=|[=-]>|\u2192|[?+]=|[=:](?!=))[^\S\n]{0,40}(?:\\\r?\n(?&MARGIN)?[^\S\n]{0,40}|\r?\n[^\S\n]{0,40}(?:-[^\S\n]+|(?=(?&RANDOM)={0,2}[^\S\n]*(?:\r?\n|$))(?!(?&KNOWN))))?
+  |,?[^\S\n]{0,40}(?:\r?\n(?:[^\n'"]{0,80}?(?<![A-Za-z]))?)?\\*['"]?val(?:ue)?\\*['"]?[^\S\n]{0,40}[:=][^\S\n]{0,40}
   |(?<=\(b?\\*['"][\w.-]{1,60}\\*['"])[^\S\n]{0,4},[^\S\n]{0,4}
   |(?<=<[\w:.-]{1,60})>
   |(?<=(?<![\w-])--?[A-Za-z][\w.-]{0,60}\\*['"]?)(?:(?<=['"]),)?[^\S\n]{0,40}(?:\\\r?\n(?&MARGIN)?[^\S\n]{0,40}-?|\r?\n[^\S\n]{0,40}-?(?![\w.]+(?:Error|Exception)|INFO|ERROR|WARNING|DEBUG))?[^\S\n]{0,40}(?<![A-Za-z0-9])(?!-)
-  |(?<=\b(?:ENV|setx|set\ -\w{1,3}|export|-e)[^\S\n][A-Z0-9_]{1,60})[^\S\n]+
+  |(?<=\b(?:ENV|setx|setenv|set\ -\w{1,3}|export|-e|config(?:ure)?\ set)[^\S\n][A-Z0-9_.-]{1,60})[^\S\n]+
+  |[^\S\n]{0,4}[)\]]?[^\S\n]{0,4}(?:\bor\b|\|\||\?\?)[^\S\n]{0,4}(?=\\*b?\\*['"])
+  |[^\S\n]{1,4}(?:is|was|ist|lautet)\b[^\S\n]{0,4}:?[^\S\n]{1,4}['"`]?(?=(?&RANDOM))(?!(?&KNOWN))
+  |[^\S\n]{0,4}\((?=['"]?(?&RANDOM)={0,2}['"]?\))(?!['"]?(?&KNOWN))
+  |(?-i:(?<=(?<![A-Za-z0-9])[A-Z][A-Z0-9]{0,20}_[A-Z0-9_]{1,40}))(?:[^\S\n]*\t[^\S\n]*|\ {2,40})(?=(?&RANDOM)={0,2}(?:\s|$))(?!(?&KNOWN))
   |[^\S\n]{1,40}\|[^\S\n]{1,40}(?=(?&RANDOM))(?=\S{12})
   |[^\S\n]+(?=['"]?[A-Za-z0-9+/_-]{0,60}\d)(?=['"]?[A-Za-z0-9+/_-]{20})
   )""",
@@ -41,6 +45,16 @@ PIECES = {
   |(?P<secret>(?:[^\s'",;)}\]\[\\|><]++|\\(?![nrt"'\s])|[,;](?=[^\s'",;)}\]>|])(?![A-Za-z_]\w*=)|(?:[)}\]>|]|<(?!/))(?=[^\s'",;)}\]>|])|['"](?=[A-Za-z0-9]{4}))++)
    (?:\s*\n[^\S\n]{0,40}-[^\S\n]+\\*['"]?(?P<secret>[A-Za-z0-9]{8,})(?=['"\s]|$))*
   )""",
+    # what looks random and is none: models, cards, types, figures, images and log words
+    "KNOWN": r"""(?i:(?:[A-Za-z][\w.-]*/)?(?:qwen|qwq|llama|codellama|meta-|mistral|mixtral|ministral|devstral|codestral|deepseek|gemma
+  |phi-?\d|gpt|glm|kimi|yi-|falcon|command|granite|nemotron|minimax|ernie|hunyuan|intern|opus|olmo|starcoder|smol|vicuna|tinyllama|whisper|bge-|bloom
+  |opt-\d|vllm|sglang|lmdeploy|ollama|tensorrt|trt|tgi|cuda|cudnn|nccl|torch|nvidia|python|gpu|cpu|rtx|gtx|tesla|geforce
+  |[abhlv]\d{2,3}(?![A-Za-z0-9]{4})|g?b[23]00|gh200|mi\d{3}|fp\d|bf16|int\d|w\d+a\d+|\d+x(?:[abhlv]?\d|rtx|mi\d|\b)|x\d(?![A-Za-z0-9])
+  |v?\d+[.:_-]\d+|\d+[kmgt]?i?b?(?![A-Za-z0-9])|0x[0-9a-f]{6}|rank|worker|layer|model|(?:tp|pp|dp|ep)[_=\d]|port
+  |info|error|warning|debug|critical|traceback|killed|aborted|segmentation|terminated|exception|runtime|process|engine
+  |docker|kubectl|export|http)
+  |[.~]?/(?:models?|data|mnt|home|root|opt|usr|tmp|var|etc|srv|app|cache|workspace)\b
+  |[\w.-]*\.(?:safetensors|bin|gguf|py|log|txt|json|ya?ml|sh|so|pt)\b|[A-Z]\w*(?:Error|Exception)\b)""",
     # the unit behind a figure of GiB, where people write one
     "G": r"(?:\ ?[Gg](?:[Ii]?[Bb])?\b)?",
     # where the line, or the paste, was cut

@@ -143,6 +143,74 @@ def test_a_megabyte_of_letters_takes_no_time() -> None:
     assert time.process_time() - begun < 0.2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'os.environ["HF_TOKEN"] = os.environ["OTHER"]',
+        'os.environ["HF_TOKEN"] = getpass()',
+        'token = os.environ.get("HF_TOKEN") or None',
+        "vllm serve --api-key $KEY Qwen/Qwen3-32B",
+        "--api-key ${KEY} and it crashes on 8xH100 with TP 8",
+        "- name: EXTRA_ARGS\n  value: >-\n    --max-model-len 8192\n    --tensor-parallel-size 2",
+        "HF_TOKEN is missing on node gpu-07",
+        "HF_TOKEN  Llama-3.1-8B",
+        "a token is 4096B/layer12, bytes per token is 131072bytes1",
+        "quantization strategy: token (w8a8int8x), per-token (fp8_e4m3)",
+        "max_num_batched_tokens -> 8192, def token(self) -> Optional[str]:",
+        "pw: 300 W, pass: 3 of 5 tests, PASS: test_a1b2c3 in 3 s",
+        "JWT=none auth=none auth=(None, None)",
+        "echo 3 > /proc/sys/vm/drop_caches; echo done | tee log; rsync -av models gpu-07:/data/models",
+        "the access key is needed; пароль не нужен; 密钥错误; contraseña",
+    ],
+)
+def test_what_only_stands_where_a_secret_might_stays(text: str) -> None:
+    assert redact(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'os.environ["HF_TOKEN"] = "klartext-45"',
+        'config["auth"]["api_key"] = \'klartext\'',
+        'env["X_TOKEN"]="klartext"',
+        'os.getenv("HF_TOKEN") or "klartext"',
+        'process.env.HF_TOKEN || "klartext"',
+        "- name: DB_PASSWORD\n  value: >-\n    klartext here",
+        "vllm-1 | - name: DB_PASSWORD\nvllm-1 |   value: |\nvllm-1 |     first\nvllm-1 |     klartext",
+        "vllm serve x --api-key key1-aaa klartext-bbb",
+        "vllm serve x --api-key alpha klartext beta --port 1",
+        "vllm serve x --api-key alpha klartext \\\n  --port 1",
+        "['--api-key', 'k1', 'klartext', '--port', '8000']",
+        "- --api-key\n- k1\n- klartext\n- --port",
+        *(f"HF_TOKEN{says}klartext12" for says in (" is ", " -> ", "\t", " ?= ", " += ", "?=", "=\n", "=\\\n")),
+        "HF_TOKEN (klartext12)",
+        "the api key is: klartext-abc-999",
+        "das Passwort lautet klartext9",
+        "mot de passe : klartext",
+        "la contraseña es klartext9",
+        "Пароль: klartext",
+        "비밀번호는 klartext9 입니다",
+        "パスワードは klartext9",
+        "pw: klartext",
+        "PW=klartext",
+        "user: b pass: klartext",
+        "JWT=klartext9ab",
+        "auth=klartext9ab",
+        "ssh root:klartext@host",
+        "aws configure set aws_secret_access_key klartext9",
+        "echo klartext | docker login --password-stdin",
+        "setenv HF_TOKEN klartext",
+        'requests.get(url, auth=("b","klartext"))',
+        '{"key":"HF_TOKEN","val":"klartext"}',
+    ],
+)
+def test_a_secret_is_hidden_however_code_and_people_hand_it_on(text: str) -> None:
+    hidden, count = redact(text)
+    assert "klartext" not in hidden
+    assert count >= 1
+    assert hidden.count("\n") == text.count("\n")
+
+
 KEY = "Zq8Lm2Xw7Rt4Yp9Vk3Bn6Hs1Jd5Fg0CxAa"
 SHAPES = {
     "a token": f"hf_{KEY}", "a variable": f"HF_TOKEN={KEY}", "a flag": f"--api-key {KEY}", "JSON": f'"api_key": "{KEY}", "port": 1',
