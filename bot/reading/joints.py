@@ -61,22 +61,24 @@ def joints(text: str, anchors: Iterable[int], found: Callable[[str], Iterable[tu
     """The line ends, each with the margins around it, in order. `anchors` are where names of secrets begin; `found` finds them anywhere."""
     lines = text.split("\n")
     ends = {text.find("\n", start, start + OPEN): start for start in anchors}  # the last anchor of each line
-    open_ends = [joint for end, start in ends.items() for joint in _continued(text, end, text.count(" ", start, end) <= CLOSE)]
+    done: set[int] = set()
+    open_ends = [joint for end, start in ends.items() for joint in _continued(text, end, done, text.count(" ", start, end) <= CLOSE)]
     likely = {match.start() for match in _AHEAD.finditer(text)}
     inside = [(start, stop, text.find("\n", stop, stop + WIDEST)) for start, stop in _in_names(text, _wide_ends(lines), likely, found)]
-    beyond = [joint for _, _, end in inside for joint in _continued(text, end)]
+    beyond = [joint for _, _, end in inside for joint in _continued(text, end, done)]
     longest: dict[int, int] = {}
     for start, stop in (*_at_width(text, lines), *open_ends, *((start, stop) for start, stop, _ in inside), *beyond):
         longest[start] = max(stop, longest.get(start, 0))
     return sorted(longest.items())
 
 
-def _continued(text: str, end: int, close: bool = True) -> Iterator[Span]:
+def _continued(text: str, end: int, done: set[int], close: bool = True) -> Iterator[Span]:
     """The line end at `end` where what may be a second half stands behind it, and the next ones as long as that goes on.
 
     `close`: the name of the secret stands so near that this line's last word is its first half, however short the line is.
+    `done`: line ends from which this was looked for before, so that time is linear.
     """
-    while end >= 0 and (close or _wide(text, end)) and (margin := _MARGIN.match(text, end)) is not None:
+    while end >= 0 and end not in done and (close or _wide(text, end)) and (margin := _MARGIN.match(text, end)) is not None:
         start = _before(text, end)
         stop = _beyond(text, margin.end(), start)
         if _WHOLE.search(text, max(0, start - LONGEST_ANCHOR), start):
@@ -84,6 +86,7 @@ def _continued(text: str, end: int, close: bool = True) -> Iterator[Span]:
         if not (_wide(text, end) and _RANDOM.match(text, margin.end())) and not (close and _half(text, start, stop)):
             return
         close = True
+        done.add(end)
         yield start, stop
         end = text.find("\n", stop, stop + WIDEST)
         if any(map(str.isspace, text[stop:end].strip(_BORDER + "\\"))):

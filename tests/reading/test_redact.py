@@ -69,6 +69,9 @@ def test_a_password_in_a_url_is_hidden_and_its_host_stays() -> None:
         "\x1b]" * 50_000,
         "data:\n" * 30_000,
         '""' * 100_000,
+        "eyJ\nAb1" * 30_000,
+        "hf_\nabc\n" * 25_000,
+        "--api-key a b c " * 12_000,
     ],
 )
 def test_hostile_text_takes_no_long_time(text: str) -> None:
