@@ -286,7 +286,7 @@ async def test_the_sizing_form_answers_the_asker_who_shares_it_or_changes_its_in
         ack = await world.ann.submit(view, {"model": "llama-70b-fp8", "gpu": "H100", "tp": "4", "ctx": "131072", "kv": "fp8"})
         assert ack.body["response_action"] == "update"
         shown = await world.until(lambda: world.ann.sees(world.channel))
-        assert "Fits: llama-70b-fp8 on H100-80GB" in words(shown[-1])
+        assert "It fits: llama-70b-fp8 on H100-80GB" in words(shown[-1])
         assert world.answers(world.channel) == []
         await world.ann.click(world.channel, shown[-1], "share")
         await world.until(lambda: world.answers(world.channel))
