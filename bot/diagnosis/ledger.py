@@ -33,7 +33,7 @@ def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
     own, wide = _by_speaker(book, scene)
     speakers = {key: facts[0].speaker for key, facts in own.items()}
     rows = {key: _row(scene, rules, speakers[key], facts, shared_with(speakers[key], wide), len(own)) for key, facts in own.items()}
-    failing = scene.failing.key if scene.failing is not None else None
+    failing = _signed_by(scene, scene.failing, own) if scene.failing is not None else None
     rows = {key: row for key, row in rows.items() if key == failing or not _copies(row, speakers[key], rows, key)}
     ordered = sorted(rows, key=lambda key: (key != failing, rows[key].rank is None, rows[key].rank or 0))
     return tuple(_attributed(rules, rows[key], rows) for key in ordered)
@@ -58,11 +58,20 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
         else:
             own.setdefault(fact.speaker.key, []).append(fact)
     if scene.error_fact is not None and scene.error_fact.fields.get("total") and scene.failing is not None:
-        own.setdefault(scene.failing.key, []).append(scene.error_fact)
+        own.setdefault(_signed_by(scene, scene.failing, own), []).append(scene.error_fact)
     for engine, facts in wide.items():
         if not any(engine_of(o[0].speaker)[0] == engine[0] for o in own.values()):
             own.setdefault(facts[0].speaker.key, []).extend(facts)
     return own, wide
+
+
+def _signed_by(scene: Scene, failing: Speaker, own: Mapping[str, Sequence[Fact]]) -> str:
+    """The key of the one process that reported as the rank which failed, where the failure itself bears another signature, or none."""
+    if failing.key in own or (rank := failing_rank(scene.evidence, failing, scene.error_fact)) is None or rank.number is None:
+        return failing.key
+    ranks = scene.evidence.ranks
+    same = [key for key, facts in own.items() if key in ranks and (ranks[key].number, facts[0].speaker.group) == (rank.number, failing.group)]
+    return same[0] if len(same) == 1 else failing.key
 
 
 def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact], shared: Sequence[Fact], rows: int) -> ReportedBudget:

@@ -198,6 +198,15 @@ def test_an_unsigned_failure_stands_in_the_row_of_the_rank_that_its_device_names
     assert [(found.rank.number, b.rank) for b in found.budgets] == [(1, 1)]
 
 
+def test_a_rank_that_reports_by_its_name_and_fails_under_its_device_is_one_row() -> None:
+    reported = "(VllmWorker rank={rank} pid=220{rank}) INFO 06-01 10:00:01 [gpu_worker.py:227] Available KV cache memory: 6.21 GiB\n"
+    found = judged("".join(reported.format(rank=rank) for rank in (0, 3)) + OOM.format(gpu=3))
+    assert [(b.rank, b.label, "total_bytes" in b.figures) for b in found.budgets] == [
+        (3, "VllmWorker rank=3", True),
+        (0, "VllmWorker rank=0", False),
+    ]
+
+
 def test_of_two_unmatched_pids_the_engine_is_the_one_that_can_hold_what_torch_allocated() -> None:
     found = judged("""
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 has a total capacity of 31.36 GiB of which 463.31 MiB is free. Process 4567 has 2.10 GiB memory in use. Process 9911 has 28.60 GiB memory in use. Of the allocated memory 27.60 GiB is allocated by PyTorch, and 320.00 MiB is reserved by PyTorch but unallocated.
