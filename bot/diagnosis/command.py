@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.values import COMPUTED
@@ -14,8 +14,8 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule, Launch, RemedyRule
 from bot.rulebook.versions import UnknownVersion, holds
 
-MANY = "N"
-"""Stands for a number of ranks that nobody told."""
+MANY = {"tensor_parallel_size": "N", "pipeline_parallel_size": "M"}
+"""Stands for a number of ranks or stages that nobody told."""
 CONTAINERS = ("docker", "podman", "nerdctl")
 """What passes a variable on only where it is told to."""
 NEEDS_A_VALUE = ("lower", "raise", "set")
@@ -100,9 +100,14 @@ def given_start(book: Rulebook, scene: Scene) -> Sequence[str] | None:
 
 def _of_another(book: Rulebook, given: Sequence[str], engine: str) -> bool:
     """Does it start an engine, and not this one?"""
-    text = " ".join(given)
-    started = {name for launch in book.launches if any(start in text for start in launch.starts) for name in launch.engines}
+    started = engines_started(book, given)
     return bool(started) and engine not in started and engine != "unknown"
+
+
+def engines_started(book: Rulebook, given: Sequence[str]) -> list[str]:
+    """The engines that a start may be of: none where it is of another program."""
+    text = " ".join(given)
+    return [name for launch in book.launches if any(start in text for start in launch.starts) for name in launch.engines]
 
 
 def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
@@ -169,9 +174,11 @@ def _unchanged(book: Rulebook, rule: RemedyRule, scene: Scene) -> Iterator[str]:
             yield flag if known.value is True else f"{flag} {shlex.quote(str(known.value))}"
 
 
-def hinted(evidence: Evidence) -> bool:
-    """Do tags show that there are several ranks and not how many, where no flag says it?"""
-    return evidence.grid.at_least and (evidence.grid.tp or 1) > 1 and evidence.deployment.number("tensor_parallel_size") is None
+def hinted(evidence: Evidence) -> Mapping[str, int]:
+    """The sizes that tags only show the least of, where no flag says them."""
+    grid = evidence.grid
+    sizes = {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp} if grid.at_least else {}
+    return {name: size for name, size in sizes.items() if size and size > 1 and evidence.deployment.number(name) is None}
 
 
 def _by_tags(scene: Scene) -> dict[str, Known[Setting]]:
@@ -179,8 +186,7 @@ def _by_tags(scene: Scene) -> dict[str, Known[Setting]]:
     grid, failing = scene.evidence.grid, scene.failing
     sizes = {} if grid.at_least else {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp}
     told: dict[str, Known[Setting]] = {name: Known(size) for name, size in sizes.items() if size and size > 1}
-    if hinted(scene.evidence):
-        told["tensor_parallel_size"] = Known(MANY)
+    told |= {name: Known(MANY[name]) for name in hinted(scene.evidence)}
     if failing is not None and "_EP" in failing.label:
         told["enable_expert_parallel"] = Known(True)
     return told

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.diagnosis.defaults import possible_defaults
 from bot.diagnosis.deployed import deployment_of
 from bot.diagnosis.failing import also_failed, failing_rank
 from bot.diagnosis.ledger import ledger, smallest
@@ -52,7 +51,6 @@ def diagnose(
     changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
     asked = questions(book, scene, phase, verdict, rank)
     change = changes[0] if changes else None
-    fractions = possible_defaults(book, evidence, "gpu_memory_utilization")
     return Diagnosis(
         verdict=verdict,
         phase=phase,
@@ -71,7 +69,7 @@ def diagnose(
         also_possible=() if chosen is None else also_possible(book, scene, chosen, found),
         also_failed=also_failed(scene.failing, scene.facts),
         summary=summary_of(scene, phase, verdict, rank, rule, next((r.says for r in book.rules if r.id == rule), "")),
-        notes=notes_of(scene, phase, rule, rank, budgets, change, fractions, why_rank=why, oldest=book.releases[0].version),
+        notes=notes_of(book, scene, phase, rank, budgets, change, why),
         container=scene.container,
         redactions=evidence.redactions,
         rulebook=book.digest,

@@ -67,10 +67,11 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
 
 def _signed_by(scene: Scene, failing: Speaker, own: Mapping[str, Sequence[Fact]]) -> str:
     """The key of the one process that reported as the rank which failed, where the failure itself bears another signature, or none."""
-    if failing.key in own or (rank := failing_rank(scene.evidence, failing, scene.error_fact)) is None or rank.number is None:
+    rank = failing_rank(scene.evidence, failing, scene.error_fact)
+    if failing.key in own or rank is None or rank.number is None:
         return failing.key
-    ranks = scene.evidence.ranks
-    same = [key for key, facts in own.items() if key in ranks and (ranks[key].number, facts[0].speaker.group) == (rank.number, failing.group)]
+    there, ranks = (rank.number, failing.group), scene.evidence.ranks
+    same = [key for key, facts in own.items() if key in ranks and (ranks[key].number, facts[0].speaker.group) == there]
     return same[0] if len(same) == 1 else failing.key
 
 

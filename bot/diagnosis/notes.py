@@ -3,17 +3,20 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.diagnosis.command import MANY
+from bot.diagnosis.command import MANY, engines_started, hinted
+from bot.diagnosis.defaults import possible_defaults
 from bot.diagnosis.failing import DOES_NOT_KNOW, answered_rank, said_of_rank
 from bot.diagnosis.first_error import CAN_BE_FIRST
+from bot.diagnosis.ledger import smallest
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.size_command import size_command
 from bot.diagnosis.values import ranks_seen
 from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
 from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence, Fact
-from bot.domain.rank import Rank
+from bot.domain.rank import Rank, named
 from bot.domain.size import gib
+from bot.rulebook.book import Rulebook
 from bot.rulebook.versions import UnknownVersion, holds
 
 MOST_PROCESSES = 3
@@ -22,20 +25,16 @@ MOST_REASONS = 2
 
 
 def notes_of(
+    book: Rulebook,
     scene: Scene,
     phase: Phase,
-    rule: str | None,
     rank: Rank | None,
     budgets: Sequence[ReportedBudget],
     change: Remedy | None,
-    fractions: Sequence[float],
-    *,
-    why_rank: str = "",
-    oldest: str = "0",
+    why_rank: str,
 ) -> tuple[str, ...]:
-    """A sentence each, the most useful first. `rule`: what decided the phase; `change`: the one that is advised; `fractions`: the defaults
-    of vLLM's fraction that the version leaves; `why_rank`: a sentence on how the rank is known, where no line names it; `oldest`: the
-    first release whose lines are known.
+    """A sentence each, the most useful first. `change`: the one that is advised; `why_rank`: a sentence on
+    how the rank is known, where no line names it.
     """
     evidence, facts = scene.evidence, scene.facts
     return (
@@ -49,15 +48,16 @@ def notes_of(
         *_came_up(scene),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
-        *_engine_answered(evidence),
+        *_limits(phase, rank, budgets),
+        *_engine_answered(book, evidence),
         *_tenants(evidence, facts, change),
-        *_counted_from_default(evidence, change, fractions),
+        *_counted_from_default(book, evidence, change),
         *_counted_from_figures(evidence, facts, change),
         *_counted_from_card(scene, change),
         *_of_command(evidence, change),
         *_bare_override(scene),
         *_version(evidence),
-        *_too_old(evidence, oldest),
+        *_too_old(book, evidence),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
@@ -91,15 +91,23 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
         yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
 
 
-_STARTS = {"vllm": "vllm serve ", "sglang": "sglang.launch_server ", "tensorrt-llm": "trtllm-serve ", "lmdeploy": "lmdeploy serve "}
+def _limits(phase: Phase, rank: Rank | None, budgets: Sequence[ReportedBudget]) -> Iterator[str]:
+    """Which rank's pool the check went by, which itself is of no rank."""
+    pools = {row.figures["kv_cache_bytes"] for row in budgets if "kv_cache_bytes" in row.figures}
+    least = smallest(budgets)
+    if phase == "kv_cache_sizing" and rank is None and least is not None and len(pools) > 1:
+        who = named(least.rank, least.label) or least.label
+        yield f"The check goes by the smallest pool: {gib(least.figures['kv_cache_bytes'])}, that of {who}."
 
 
-def _engine_answered(evidence: Evidence) -> Iterator[str]:
+def _engine_answered(book: Rulebook, evidence: Evidence) -> Iterator[str]:
     """An answer that names another engine than the one that the paste starts."""
-    said = evidence.answers.get("engine_version", "").lower()
-    started = next((engine for text in evidence.lines.values() for engine, start in _STARTS.items() if said and start in text), None)
-    if started is not None and started != evidence.engine and evidence.engine in said:
-        yield f"The answer says {ENGINES[evidence.engine].name} and is followed, though the paste starts {ENGINES[started].name}."
+    engine = evidence.engine
+    if engine not in ENGINES or engine not in evidence.answers.get("engine_version", "").lower():
+        return
+    started = next((names for text in evidence.lines.values() if (names := engines_started(book, [text]))), [engine])
+    if engine not in started:
+        yield f"The answer says {ENGINES[engine].name} and is followed, though the paste starts {ENGINES[started[0]].name}."
 
 
 def _foreign(evidence: Evidence, facts: Sequence[Fact]) -> Iterator[str]:
@@ -189,12 +197,13 @@ def _process(fact: Fact) -> str:
 _COUNTED = "The fraction in force is not in the paste: {} is counted from {}. If you set another one, go down or up from that by as much."
 
 
-def _counted_from_default(evidence: Evidence, change: Remedy | None, fractions: Sequence[float]) -> Iterator[str]:
+def _counted_from_default(book: Rulebook, evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """What the value of vLLM's fraction was counted from, where nobody printed the one in force."""
     if change is None or change.flag != "--gpu-memory-utilization" or change.value is None:
         return
     if evidence.deployment.number("gpu_memory_utilization") is None and not any("utilization" in f.fields for f in evidence.facts):
         version = f"vLLM {evidence.engine_version}" if evidence.engine_version else "these versions"
+        fractions = possible_defaults(book, evidence, "gpu_memory_utilization")
         one = f"{fractions[0]:.2f}, the default of {version}" if len(fractions) == 1 else ""
         yield _COUNTED.format(change.value, one or "the default, 0.90 up to vLLM 0.19 and 0.92 from 0.20")
 
@@ -240,8 +249,10 @@ def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     if evidence.deployment.commands:
         return
     yield "The command is put together from what the paste says: flags that you gave and that are not in it stay as they are."
-    if f" {MANY} " in f"{change.command} ":
-        yield f"{MANY} in the command stands for the number of tensor-parallel ranks: their tags show {evidence.grid.tp} or more."
+    for name, least in hinted(evidence).items():
+        if f" {MANY[name]} " in f"{change.command} ":
+            of = name.removesuffix("_parallel_size")
+            yield f"{MANY[name]} in the command stands for the number of {of}-parallel ranks: their tags show {least} or more."
 
 
 def _version(evidence: Evidence) -> Iterator[str]:
@@ -250,8 +261,9 @@ def _version(evidence: Evidence) -> Iterator[str]:
         yield f"No version is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
 
 
-def _too_old(evidence: Evidence, oldest: str) -> Iterator[str]:
+def _too_old(book: Rulebook, evidence: Evidence) -> Iterator[str]:
     """A release from before those that are known: what it has is guessed."""
+    oldest = book.releases[0].version
     try:
         if evidence.engine == "vllm" and evidence.engine_version is not None and holds(f"<{oldest}", evidence.engine_version):
             yield f"vLLM {evidence.engine_version} is older than {oldest}, the first that is known here: see that it has the flag."

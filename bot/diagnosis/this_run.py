@@ -6,7 +6,7 @@ from bot.diagnosis.boots import came_up_later, current_boot, with_rehearsals_nam
 from bot.diagnosis.defaults import defaults_of
 from bot.diagnosis.derived import derived_facts, of_defaults
 from bot.diagnosis.failing import failing_speaker
-from bot.diagnosis.first_error import as_first_error, first_error_fact
+from bot.diagnosis.first_error import CAN_BE_FIRST, as_first_error, first_error_fact
 from bot.diagnosis.host_pools import of_host_pools
 from bot.diagnosis.scene import Scene
 from bot.domain.evidence import Evidence, Fact
@@ -45,12 +45,20 @@ def _one_engine(book: Rulebook, evidence: Evidence, fact: Fact | None) -> Eviden
 
 def _this_run(evidence: Evidence) -> Evidence:
     """The evidence of the newest run alone; how the engine was started may stand in an earlier one."""
-    if evidence.since == 1:
+    begin = _begin(evidence)
+    if begin == (1, 0):
         return evidence
     return replace(
         evidence,
-        facts=tuple(f for f in evidence.facts if f.source >= evidence.since),
-        frames=tuple(f for f in evidence.frames if f.source >= evidence.since),
-        errors=tuple(line for line in evidence.errors if line.source >= evidence.since),
-        speakers=tuple(line for line in evidence.speakers if line.source >= evidence.since) or evidence.speakers,
+        facts=tuple(f for f in evidence.facts if (f.source, f.line) >= begin),
+        frames=tuple(f for f in evidence.frames if (f.source, f.line) >= begin),
+        errors=tuple(line for line in evidence.errors if (line.source, line.number) >= begin),
+        speakers=tuple(line for line in evidence.speakers if (line.source, line.number) >= begin) or evidence.speakers,
     )
+
+
+def _begin(evidence: Evidence) -> tuple[int, int]:
+    """(source, line) where it begins: below the words that what stands above is fixed, where another error stands below them."""
+    fixed = ((f.source, f.line) for f in evidence.facts if "says-moved-on" in f.kinds)
+    failed = max(((f.source, f.line) for f in evidence.facts if f.kinds & CAN_BE_FIRST), default=(0, 0))
+    return max([(evidence.since, 0), *(place for place in fixed if place < failed)])

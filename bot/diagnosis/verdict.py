@@ -9,6 +9,7 @@ from bot.domain.diagnosis import Proof, Verdict
 from bot.domain.evidence import Fact
 
 _LATE = {"serving", "warmup"}
+_OF_MEMORY = re.compile(r"(?i)memor|mémoire|speicher|памят|显存|内存|メモリ|메모리|\bv?ram\b|\bgpu|\bllm|\d ?[gb]i?b?\b")
 _SAID_BY_A_PROGRAM = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
 )
@@ -107,7 +108,7 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     asks = scene.first("asks") if scene.has("ready") or not scene.has("progress") else None  # it shows a start that never ended
     broke = any(scene.has(kind) for kind in ("says-failure", "says-oom", "host-kill", "process-died"))
     silent = scene.error is None and not broke and not _broken(scene)
-    if asks is not None and silent:
+    if asks is not None and silent and _is_of_an_engine(scene):
         return _finding("not-oom.question", asks.source, asks.line, asks.text, "strong"), "likely"
     ready = scene.first("ready")
     quiet = not scene.evidence.errors and not scene.evidence.frames and not scene.has("wrapper") and not _traceback_begins(scene)
@@ -123,6 +124,12 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
     if stop is not None and stopped and scene.has("asked-to-stop"):
         return _finding("not-oom.stopped", stop.source, stop.line, stop.text, "strong"), "likely"
     return None, "open"
+
+
+def _is_of_an_engine(scene: Scene) -> bool:
+    """Does anything beside the question mark say that it is a question for us?"""
+    said = any("asks" not in fact.kinds for fact in scene.evidence.facts)
+    return said or any(_OF_MEMORY.search(text) for text in scene.evidence.lines.values())
 
 
 def _raised(scene: Scene) -> bool:

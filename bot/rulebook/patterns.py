@@ -1,4 +1,4 @@
-"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT), (?&G); what stands
+"""Compiles rule patterns with the shared pieces they may name: figures (?&SIZE), (?&NUM), (?&COUNT), (?&G); (?&SEEN); what stands
 around a secret (?&SUFFIX), (?&SAYS), (?&MARGIN), (?&UNLESS), (?&VALUE), (?&RANDOM), (?&KNOWN).
 """
 
@@ -59,6 +59,13 @@ PIECES = {
     "G": r"(?:\ ?[Gg](?:[Ii]?[Bb])?\b)?",
     # where the line, or the paste, was cut
     "CUT": r"""\s*(?:(?:\.{3}|\u2026)[`"')\]]{0,3})?\s*$""",
+    # not behind "never see", "no longer get": who writes that names the message which does not come
+    "SEEN": "".join(
+        rf"""(?<!{never}\ (?:see|get|hit|saw|got)\ {article}{quote})"""
+        for never in ("never", "not", "n't", "n\u2019t", "longer")
+        for article in ("", r"a\ ", r"any\ ", r"the\ ")
+        for quote in ("", r"""["'`\u201c*]""", r"""["'`\u201c*]{2}""")
+    ),
     # what stands before the second line of a command
     "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
   |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",

@@ -201,3 +201,13 @@ def test_an_engine_gets_no_argument_that_it_does_not_have() -> None:
     assert suggested(given + SGLANG) == (
         "python -m sglang.launch_server --model-path org/m1 --max-running-requests 128 --mem-fraction-static 0.8"
     )
+
+
+def test_stages_that_tags_only_show_the_least_of_stand_in_the_command_as_a_letter_too() -> None:
+    checked = "".join(
+        f"(Worker_PP{stage}_TP3 pid=1{stage}) INFO 11-30 10:00:00 [gpu_worker.py:276] Available KV cache memory: {pool} GiB\n"
+        for stage, pool in ((0, 6.21), (1, 3.10))
+    )
+    assert " --tensor-parallel-size N --pipeline-parallel-size M " in suggested(checked + TOO_LONG)
+    assert "M in the command stands for the number of pipeline-parallel ranks: their tags show 2 or more." in told(checked + TOO_LONG)
+    assert " --pipeline-parallel-size 2 " in suggested(f"pipeline_parallel_size=2\n{checked}{TOO_LONG}")

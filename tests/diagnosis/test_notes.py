@@ -188,3 +188,13 @@ def test_a_rank_that_a_record_names_is_that_of_the_failure() -> None:
     record = '{"ts":"2026-03-01T10:00:00Z","rank":RANK,"level":"ERROR","msg":"' + ON_CARD.format(1) + '"}'
     assert judged(record.replace("RANK", "5"))["rank"]["number"] == 5
     assert judged(record.replace("RANK", "0.5"))["rank"]["number"] == 1
+
+
+def test_the_smallest_pool_is_named_where_the_check_goes_by_it() -> None:
+    pools = "".join(
+        f"(Worker_TP{rank} pid=1{rank}) INFO 11-30 10:00:00 [gpu_worker.py:276] Available KV cache memory: {pool} GiB\n"
+        for rank, pool in ((0, 6.2), (1, 3.1))
+    )
+    failed = "ValueError: To serve at least one request with the models's max seq len (65536), (8.0 GiB KV cache is needed, which is larger than the available KV cache memory (3.1 GiB)."
+    assert "The check goes by the smallest pool: 3.10 GiB, that of rank 1 (Worker_TP1)." in notes(pools + failed)
+    assert not any("smallest pool" in note for note in notes(pools.replace("6.2", "3.1") + failed))

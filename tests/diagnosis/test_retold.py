@@ -56,3 +56,17 @@ def test_a_figure_in_bold_is_a_figure() -> None:
 def test_a_pool_of_nothing_is_sizing_in_whatever_words(text: str) -> None:
     document = judged(text)
     assert (document["phase"], document["verdict"]) == ("kv_cache_sizing", "likely")
+
+
+@pytest.mark.parametrize("seen", ['never see "', "no longer get `", "don't see the "])
+def test_a_message_that_somebody_says_does_not_come_is_none(seen: str) -> None:
+    document = judged(f"we {seen}No available memory for the cache blocks. It dies with CUDA out of memory while loading the weights.")
+    assert (document["phase"], document["first_error"]["kind"]) == ("weight_loading", "torch_oom")
+
+
+def test_what_stands_above_the_words_that_it_is_fixed_is_an_earlier_run() -> None:
+    old, new = oom("1.00 GiB", "512.00 MiB"), f"ValueError: {CHECK}"
+    document = judged(f"{old}\n\nfixed, now:\n\n{new}")
+    assert (document["phase"], document["first_error"]["line"]) == ("startup_check", 5)
+    assert judged(f"{old}\n\nfixed, now:\n")["first_error"]["line"] == 1
+    assert judged(f"{old}\n\n{new}")["first_error"]["line"] == 1

@@ -214,3 +214,13 @@ def test_a_command_that_kills_may_have_been_of_another_process_so_the_kernels_lo
     document = said("$ docker stop engine-1\nengine-1 exited with code 137\n")
     assert document["phase"] == "not_oom"
     assert [question["text"][:27] for question in document["questions"]] == ["Who killed the process? The"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("text", ["Why does it take 21 GB?", "how much VRAM for this?", "vLLM 0.11: is this right?"])
+def test_a_question_about_an_engine_or_memory_is_called_one(text: str) -> None:
+    assert judged(text)["summary"] == "This asks how memory is used and shows no failure."
+
+
+def test_any_other_question_is_not() -> None:
+    document = judged("lunch?")
+    assert (document["verdict"], document["summary"]) == ("open", "There is no memory error in this evidence, so no phase can be named.")
