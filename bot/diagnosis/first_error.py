@@ -29,7 +29,7 @@ ERROR_KINDS = (
     "host_kill",
 )
 """The contract's kinds of a first error, the most telling first."""
-_FIGURES = {
+FIGURES = {
     "tried": "tried_bytes",
     "free": "free_bytes",
     "total": "total_bytes",
@@ -144,8 +144,8 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
     told = _told_below(fact, evidence)
-    figures = {name: told.fields.get(field) for field, name in _FIGURES.items()}
-    figures |= {name: value for field, name in _FIGURES.items() if figures[name] is None and (value := _told_beside(told, evidence, field))}
+    figures = {name: told.fields.get(field) for field, name in FIGURES.items()}
+    figures |= {name: value for field, name in FIGURES.items() if figures[name] is None and (value := _told_beside(told, evidence, field))}
     figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
     other, allocated = told.fields.get("other"), told.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:

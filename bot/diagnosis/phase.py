@@ -39,7 +39,7 @@ def _named(book: Rulebook, scene: Scene) -> Iterator[PhaseFinding]:
         if holds(scene, all_=rule.all, any_=rule.any, none=rule.none):
             told = [w for c in (*rule.all, *rule.any) for w in witnesses(c, scene)]
             weight = "strong" if rule.weight == "decisive" and (_only_quoted(told) or _of_a_later_failure(told, scene)) else rule.weight
-            yield PhaseFinding(rule.phase, weight, rule.id, _proofs(rule, scene))  # type: ignore[arg-type]
+            yield PhaseFinding(rule.phase, weight, rule.id, _proofs(rule, scene))
 
 
 def _only_quoted(told: Sequence[Fact | Frame]) -> bool:
@@ -95,11 +95,11 @@ def _row(row: OuterFrame, scene: Scene) -> PhaseFinding | None:
             more = (proof(inner, row.id + ".inside", scene.evidence.lines),) if inner is not None and inner.line != witness.line else ()
             by_progress = inner is not None and not isinstance(inner, Frame)  # a mark of another line, not a frame of this traceback
             told = max(weight, "strong", key=WEIGHTS.index) if by_progress else weight
-            return PhaseFinding(inside.phase, told, row.id, (*proofs, *more))  # type: ignore[arg-type]
+            return PhaseFinding(inside.phase, told, row.id, (*proofs, *more))
     found = (w for c in row.any for w in witnesses(c, scene, row.of))
     if row.bare and any(isinstance(w, Frame) and _is_last(w, scene) for w in found) and not scene.first("vllm.graphs-captured"):
-        return PhaseFinding(row.bare, "strong", row.id, proofs)  # type: ignore[arg-type]
-    return PhaseFinding(row.phase, weight, row.id, proofs)  # type: ignore[arg-type]
+        return PhaseFinding(row.bare, "strong", row.id, proofs)
+    return PhaseFinding(row.phase, weight, row.id, proofs)
 
 
 def _is_last(frame: Frame, scene: Scene) -> bool:
@@ -133,14 +133,14 @@ def _progressed(book: Rulebook, scene: Scene, out: Set[str]) -> Iterator[PhaseFi
         return
     mark, fact = found
     then = next((phase for phase in (mark.then, *mark.also) if phase not in out), mark.then)
-    yield PhaseFinding(then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))  # type: ignore[arg-type]
+    yield PhaseFinding(then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))
 
 
 def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: list[PhaseFinding]) -> tuple[Possible, ...]:
     """Other phases that a finding of at least the same weight, or the last mark, leaves open. None when the verdict is certain."""
     if chosen.weight == "decisive":
         return ()
-    others: dict[str, str] = {}
+    others: dict[Phase, str] = {}
     for finding in found:
         if finding.phase != chosen.phase and finding.weight != "hint":
             others.setdefault(finding.phase, f"line {finding.proof[0].line} speaks for it" if finding.proof else "figures speak for it")
@@ -149,4 +149,4 @@ def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: lis
         for phase in (mark[0].then, *mark[0].also):
             if phase != chosen.phase:
                 others.setdefault(phase, f"line {mark[1].line} is the last sign of how far it came")
-    return tuple(Possible(phase, why) for phase, why in list(others.items())[:2])  # type: ignore[arg-type]
+    return tuple(Possible(phase, why) for phase, why in list(others.items())[:2])

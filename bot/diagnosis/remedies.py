@@ -115,7 +115,7 @@ def _remedy(book: Rulebook, rule: RemedyRule, scene: Scene, budget: ReportedBudg
     return Remedy(
         id=rule.id,
         flag=rule.flag or None,
-        direction=rule.direction or None,  # type: ignore[arg-type]
+        direction=rule.direction or None,
         value=value,
         because=says.fill(rule.because),
         costs=says.fill(rule.costs),
@@ -194,7 +194,7 @@ def avoid(book: Rulebook, scene: Scene, phase: Phase, chosen: Sequence[Remedy]) 
     offered = {(r.flag, r.direction) for r in chosen}
     rows = [rule for rule in book.avoid if _avoided(rule, scene, phase) and (rule.flag, rule.direction) not in offered]
     says = _Says(scene, None, None)
-    unique = {(rule.flag, rule.direction): Avoid(rule.flag, rule.direction, says.fill(rule.because)) for rule in reversed(rows)}  # type: ignore[arg-type]
+    unique = {(rule.flag, rule.direction): Avoid(rule.flag, rule.direction, says.fill(rule.because)) for rule in reversed(rows)}
     return tuple(reversed(unique.values()))
 
 

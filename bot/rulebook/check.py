@@ -1,4 +1,4 @@
-"""What is wrong with a rulebook beyond its shape: patterns, anchors, examples, ids that lead nowhere, accounting that is not total."""
+"""What is wrong with a rulebook beyond its shape: patterns, anchors, examples, what leads nowhere, accounting that is not total."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,11 @@ from typing import Any
 import regex
 from packaging.version import InvalidVersion, Version
 
-from bot.domain.engines import ENGINES
-from bot.domain.incident import ABOUT_THE_RANK, READ_LIKE_A_PASTE
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook, texts, written
 from bot.rulebook.fields import KINDS, parse
-from bot.rulebook.patterns import TIMEOUT, compiled
+from bot.rulebook.patterns import TIMEOUT, compiled, quick
+from bot.rulebook.references import references
 from bot.rulebook.versions import RUNNERS, holds, is_range
 
 TIME_LIMIT = 0.06
@@ -41,10 +40,10 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _fields, _anchors, _without_example, _versions, _arguments, _engines, _references, _questions, _kinds, _words, _heard, _secrets,
-        _accounting, _releases,
+        _uncompiled, _fields, _anchors, _without_example, _versions, _words, _heard, _secrets, _accounting, _releases,
     )  # fmt: skip
-    found = chain(_patterns(book, wanted), *(check(book) for check in checks))
+    lost = (_problem(book, *found) for found in references(book))
+    found = chain(_tiring_patterns(book, wanted), *(check(book) for check in checks), lost)
     return [problem for problem in found if wanted(problem.file, problem.rule.partition("]] ")[2])]
 
 
@@ -71,14 +70,30 @@ def _pattern(text: str) -> "regex.Pattern[str] | None":
         return None
 
 
-def _patterns(book: Rulebook, wanted: Wanted) -> Iterator[Problem]:
-    for table, rule in _spoken(book):
-        if not rule.pattern or not wanted(home(book, table, rule.id), rule.id):
-            continue
+def unreadable(book: Rulebook) -> list[Problem]:
+    """Patterns and figures that do not compile: with one of them in the book no text can be read."""
+    return list(_uncompiled(book))
+
+
+def _uncompiled(book: Rulebook) -> Iterator[Problem]:
+    patterns: Iterable[tuple[str, str, str, Callable[[str], Any]]] = chain(
+        ((table, rule.id, rule.pattern, compiled) for table, rule in (*_spoken(book), *(("unspoken", row) for row in book.unspoken))),
+        (("fact", rule.id, figure, quick) for rule in book.facts for figure in texts(rule.figure)),
+        (("wording", row.fact or "names", row.pattern, compiled) for row in book.wordings),
+        (("naming", row.kind, row.pattern, compiled) for row in book.namings),
+        (("vocabulary", row.pattern, row.pattern, compiled) for row in book.vocabularies),
+    )
+    for table, rule_id, text, made in patterns:
         try:
-            pattern = compiled(rule.pattern)
+            made(text)
         except regex.error as error:
-            yield _problem(book, table, rule.id, f"the pattern does not compile: {error}")
+            yield _problem(book, table, rule_id, f"{text[:60]!r} does not compile: {error}")
+
+
+def _tiring_patterns(book: Rulebook, wanted: Wanted) -> Iterator[Problem]:
+    for table, rule in _spoken(book):
+        pattern = _pattern(rule.pattern)
+        if not rule.pattern or pattern is None or not wanted(home(book, table, rule.id), rule.id):
             continue
         tried = pattern.match if table == "format" else pattern.search  # signatures are only ever tried at the start
         for line in _tiring(rule):
@@ -86,9 +101,6 @@ def _patterns(book: Rulebook, wanted: Wanted) -> Iterator[Problem]:
                 says = f"the pattern takes more than {TIME_LIMIT} s over {line[:40]!r}… ({len(line):,} characters); bound its repeats"
                 yield _problem(book, table, rule.id, says)
                 break
-    for wording in book.wordings:
-        if _pattern(wording.pattern) is None:
-            yield _problem(book, "wording", wording.fact or "names", f"the pattern {wording.pattern!r} does not compile")
 
 
 def _tires(tried: Callable[..., Any], line: str) -> bool:
@@ -192,85 +204,6 @@ def _known(book: Rulebook) -> list[Version]:
         except InvalidVersion:
             continue
     return found
-
-
-def _arguments(book: Rulebook) -> Iterator[Problem]:
-    """What an argument is the same as is one of vLLM's own."""
-    own = {rule.name for rule in book.arguments if not rule.same_as}
-    for rule in book.arguments:
-        if rule.same_as and rule.same_as not in own:
-            yield _problem(book, "argument", rule.name, f"is the same as {rule.same_as!r}, which is no argument of vLLM's")
-
-
-def _engines(book: Rulebook) -> Iterator[Problem]:
-    """Every engine that a rule names is one; `foreign`: named by the paste and none of ours, `any`: whichever it is."""
-    ours = {"unknown", *ENGINES}
-    named: Iterable[tuple[str, str, Iterable[str], set[str]]] = chain(
-        (("fact", r.id, [r.engine] if r.engine else [], ours) for r in book.facts),
-        (("launch", r.command, r.engines, ours) for r in book.launches),
-        (("remedy", r.id, r.engines, {*ours, "foreign", "any"}) for r in book.remedies),
-        (("avoid", r.flag, r.engines, {*ours, "foreign"}) for r in book.avoid),
-    )
-    for table, rule_id, engines, known in named:
-        for engine in engines:
-            if engine not in known:
-                yield _problem(book, table, rule_id, f"there is no engine {engine!r}; known here: {', '.join(sorted(known))}")
-
-
-def _references(book: Rulebook) -> Iterator[Problem]:
-    """Every fact that another rule names exists, and has the field that is spoken of."""
-    ids = {rule.id for rule in book.facts}
-    named: Iterable[tuple[str, str, Iterable[str]]] = chain(
-        (("mark", m.then, [m.fact]) for m in book.marks),
-        ((table, rule_id, [fact for c in conditions for fact in texts(c.fact)]) for table, rule_id, conditions in _conditions(book)),
-        (("printed", f"{p.fact}.{p.field}", [p.fact]) for p in book.printed),
-        (("scope", s.fact, [s.fact]) for s in book.scopes),
-        (("wording", w.pattern, [w.fact] if w.fact else []) for w in book.wordings),
-    )
-    for table, rule_id, facts in named:
-        for fact in facts:
-            if fact not in ids:
-                yield _problem(book, table, rule_id, f"names the fact {fact!r}, which no file has")
-    by_id = {rule.id: rule for rule in book.facts}
-    for printed in book.printed:
-        if printed.fact in by_id and printed.field not in by_id[printed.fact].fields:
-            yield _problem(book, "printed", f"{printed.fact}.{printed.field}", "that fact has no such field")
-    for rule in book.facts:
-        for counter in rule.counterexample:
-            if counter.instead and counter.instead not in ids:
-                yield _problem(book, "fact", rule.id, f"a counterexample names {counter.instead!r}, which no file has")
-
-
-def _conditions(book: Rulebook) -> Iterator[tuple[str, str, list[files.Condition]]]:
-    """Every rule that asks something of the scene: its table, its id, all that it asks."""
-    for outer in book.outer:
-        yield "outer", outer.id, [*outer.any, *outer.none, *(c for i in outer.inside for c in (*i.any, *i.none))]
-    yield from (("ruled_out", r.id, [*r.any, *r.none]) for r in book.ruled_out)
-    asking: Iterable[tuple[str, str, Any]] = chain(
-        (("rule", r.id, r) for r in book.rules),
-        (("remedy", r.id, r) for r in book.remedies),
-        (("avoid", r.flag, r) for r in book.avoid),
-        (("question", r.id, r) for r in book.questions),
-    )
-    yield from ((table, rule_id, [*r.all, *r.any, *r.none]) for table, rule_id, r in asking)
-
-
-def _questions(book: Rulebook) -> Iterator[Problem]:
-    """Every question is one whose answer is read."""
-    for question in book.questions:
-        if question.id not in {*ABOUT_THE_RANK, *READ_LIKE_A_PASTE}:
-            yield _problem(book, "question", question.id, "an answer to it would not be read: bot/domain/incident.py names those that are")
-
-
-def _kinds(book: Rulebook) -> Iterator[Problem]:
-    """Every kind that a condition names is a fact's, derived, told by a name, or made from an argument."""
-    said = chain((fact.kinds for fact in book.facts), (moment.kinds for moment in book.moments))
-    known = set(chain.from_iterable(said)) | {d.kind for d in book.derived} | {n.kind for n in book.namings}
-    known |= {f"{made}-{a.name.replace('_', '-')}" for made, a in product(("set", "given", "tried"), book.arguments)}
-    for table, rule_id, conditions in _conditions(book):
-        for kind in dict.fromkeys(kind for c in conditions for kind in texts(c.kind)):
-            if kind not in known:
-                yield _problem(book, table, rule_id, f"names the kind {kind!r}, which no fact has and nothing derives")
 
 
 def _words(book: Rulebook) -> Iterator[Problem]:

@@ -4,7 +4,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from bot.domain.diagnosis import Direction, Phase
+
 Texts = str | list[str]
+Unsaid = Literal[""]
 
 
 class Shape(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -85,7 +88,7 @@ class Condition(Shape, frozen=True):
 class Inside(Shape, frozen=True):
     """A finer phase within an outer frame."""
 
-    phase: str
+    phase: Phase
     any: list[Condition] = []
     none: list[Condition] = []
 
@@ -97,12 +100,12 @@ class OuterFrame(Shape, frozen=True):
     """
 
     id: str
-    phase: str
+    phase: Phase
     any: list[Condition]
     none: list[Condition] = []
     of: Literal["failing", "engine-core", "anyone"] = "failing"
     weight: Literal["decisive", "strong", "hint"] = "decisive"
-    bare: str = ""
+    bare: Phase | Unsaid = ""
     inside: list[Inside] = []
 
 
@@ -110,15 +113,15 @@ class Mark(Shape, frozen=True):
     """A line of progress, and the phase that the engine is in once it has been printed."""
 
     fact: str
-    then: str
-    also: list[str] = []
+    then: Phase
+    also: list[Phase] = []
 
 
 class PhaseRule(Shape, frozen=True):
     """A message or a constellation that names a phase. `says`: what happened, where the phase's own words do not say it."""
 
     id: str
-    phase: str
+    phase: Phase
     weight: Literal["decisive", "strong", "hint"]
     title: str = ""
     says: str = ""
@@ -132,7 +135,7 @@ class RuledOut(Shape, frozen=True):
 
     id: str
     title: str
-    phases: list[str]
+    phases: list[Phase]
     any: list[Condition]
     none: list[Condition] = []
 
@@ -146,12 +149,12 @@ class RemedyRule(Shape, frozen=True):
     """
 
     id: str
-    phases: list[str]
+    phases: list[Phase]
     because: str
     disproved_by: str
     costs: str
     flag: str = ""
-    direction: str = ""
+    direction: Direction | Unsaid = ""
     value: str = ""
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
     vllm: str = ""
@@ -166,8 +169,8 @@ class AvoidRule(Shape, frozen=True):
     """A change that people try in this phase and that the evidence speaks against."""
 
     flag: str
-    direction: str
-    phases: list[str]
+    direction: Direction
+    phases: list[Phase]
     because: str
     engines: list[str] = msgspec.field(default_factory=lambda: ["vllm", "unknown"])
     vllm: str = ""
@@ -182,7 +185,7 @@ class QuestionRule(Shape, frozen=True):
     id: str
     text: str
     how: dict[str, str]
-    would_change: str
+    would_change: Literal["phase", "rank", "recommendation"]
     choices: list[str] = []
     all: list[Condition] = []
     any: list[Condition] = []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.rulebook.architectures import load_architectures
 from bot.rulebook.book import Rulebook
-from bot.rulebook.check import Problem, home, problems
+from bot.rulebook.check import Problem, home, problems, unreadable
 from bot.rulebook.gpus import load_gpus
 from bot.rulebook.load import RulebookError, load_rulebook, rules_folder
 from bot.rulebook.model_names import load_model_names
@@ -13,6 +13,7 @@ from bot.rulebook.models import load_models
 from bot.rulebook.overheads import load_overheads
 from bot.rulebook.planning import load_planning
 from bot.rulebook.weights import load_weights
+from bot.usecases.check_changes import changes
 from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
 from bot.usecases.doctor import Check, checkup
@@ -21,13 +22,18 @@ from bot.usecases.sizing.question import SizingRules, load_sizing
 
 
 def check_rules(book: Rulebook, sizing: SizingRules | None = None, names: Sequence[str] = ()) -> Reply:
-    """All problems at once, each with file and rule, of everything or of the files, folders and rules that are named; kind `checks`."""
+    """All problems at once, each with file and rule, of everything or of the files, folders and rules that are named; kind `checks`.
+
+    Where a pattern does not compile, that is said whatever is named, and no example is read.
+    """
 
     def wanted(file: str, rule: str) -> bool:
         return not names or rule in names or any(file == name or file.startswith(f"{name}/") for name in names)
 
-    found = problems(book, wanted)
-    every = [(home(book, c.table, c.rule), c) for c in cases(book) if wanted(home(book, c.table, c.rule), c.rule)]
+    broken = unreadable(book)
+    found = [*broken, *(problem for problem in problems(book, wanted) if problem not in broken)]
+    found += [problem for problem in changes(book) if wanted(problem.file, problem.rule.partition("]] ")[2])]
+    every = [(home(book, c.table, c.rule), c) for c in (() if broken else cases(book)) if wanted(home(book, c.table, c.rule), c.rule)]
     found += [Problem(file, f"[[{c.table}]] {c.rule}", says) for file, c in every for says in faults(book, c)]
     families = [c for c in (family_cases(sizing) if sizing else ()) if wanted(c.file, c.family)]
     found += [Problem(c.file, f"[[{c.table}]] {c.number}", says) for c in families if sizing for says in family_faults(sizing, c)]

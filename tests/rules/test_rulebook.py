@@ -13,6 +13,7 @@ import pytest
 from bot.rulebook.book import Rulebook
 from bot.rulebook.check import Problem, problems
 from bot.rulebook.load import RulebookError, load_rulebook
+from bot.usecases.check_changes import changes
 from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
 from bot.usecases.check_rules import check_rules
@@ -47,11 +48,12 @@ vllm = "newest"
   line = '''begin a-b-!'''
 
 [[fact]]
-id = "a.uncompilable"
+id = "a.field"
 title = "x"
 kinds = []
+below = { size = "room" }
 anchor = ["("]
-pattern = '''(oops'''
+pattern = '''oops'''
 fields = { size = "kilograms" }
 
 [[fact]]
@@ -73,7 +75,7 @@ then = "serving"
 id = "a.question"
 text = "?"
 would_change = "phase"
-any = [{ kind = "tried-gone" }, { kind = "budget" }]
+any = [{ kind = "tried-gone" }, { kind = "budget", where = { weigths_bytes_min = 4 } }]
   [question.how]
   shell = "true"
 
@@ -92,6 +94,8 @@ id = "a.moment"
 title = "x"
 kinds = []
 says = ["Too small"]
+pairs = [["grahps", "lack"]]
+begins_after = "a.later"
 
 [[charge]]
 term = "weights"
@@ -103,7 +107,30 @@ vllm = "lately"
 [[argument]]
 name = "ctx"
 kind = "int"
+flags = ["-c"]
 same_as = "length"
+engines = ["llama"]
+spelled = { sglagn = "--ctx" }
+
+[[argument]]
+name = "context"
+kind = "int"
+keys = ["-c"]
+
+[[remedy]]
+id = "a.change"
+phases = ["serving"]
+value = "half-of-it"
+because = "{weights} of {weigths}, {oom_tried}, {ctx}."
+costs = "x"
+disproved_by = "x"
+same_step = ["a.other"]
+
+[[topic]]
+id = "a.topic"
+title = "x"
+paragraphs = []
+numbers = ["weights_bytes", "weigths_bytes"]
 
 [[launch]]
 engines = ["any"]
@@ -126,6 +153,40 @@ pattern = '''(?P<secret>hf_[A-Za-z0-9]{16,})'''
   expect = { secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567" }
 """
 
+UNCOMPILABLE = """
+[[fact]]
+id = "a.uncompilable"
+title = "x"
+kinds = []
+figure = ['took', '(took']
+anchor = ["oops"]
+pattern = '''(oops'''
+  [[fact.example]]
+  line = "oops took"
+[[wording]]
+fact = "a.uncompilable"
+pattern = '''(wording'''
+vllm = ">=0.9"
+example = ["x"]
+[[naming]]
+kind = "small"
+of = "model"
+pattern = "(tiny"
+example = "x"
+[[vocabulary]]
+sizes = [1]
+pattern = "(words"
+example = "x"
+[[unspoken]]
+id = "a.command"
+title = "x"
+pattern = "(sudo"
+  [[unspoken.example]]
+  line = "sudo"
+[[release]]
+version = "0.9.1"
+"""
+
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Rulebook:
@@ -136,11 +197,11 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Rulebook:
 
 @pytest.fixture(scope="module")
 def found(broken: Rulebook) -> list[Problem]:
-    return problems(broken)
+    return [*problems(broken), *changes(broken)]
 
 
 def test_the_shipped_rulebook_has_no_problem() -> None:
-    assert [str(problem) for problem in problems(load_rulebook())] == []
+    assert [str(problem) for problem in (*problems(load_rulebook()), *changes(load_rulebook()))] == []
 
 
 @pytest.mark.parametrize(
@@ -150,21 +211,31 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
         "a.no-anchor-in-example: an example expects nothing, which is no group",
         "a.tiring: the pattern takes more than",
         "a.tiring: 'newest' is no range of versions",
-        "a.uncompilable: the pattern does not compile",
-        "a.uncompilable: the field size is no group of the pattern",
-        "a.uncompilable: size = 'kilograms' is no kind of field",
-        "a.uncompilable: no example",
+        "a.field: below names room, which is none of its fields",
+        "a.field: the field size is no group of the pattern",
+        "a.field: size = 'kilograms' is no kind of field",
+        "a.field: no example",
         "a.secret: an example holds what looks like a hub token",
         "a.secret: a counterexample names 'a.gone', which no file has",
         "serving: names the fact 'a.nowhere', which no file has",
         "a.question: names the kind 'tried-gone', which no fact has and nothing derives",
         "a.question: an answer to it would not be read",
+        "a.question: 'weigths_bytes' is no field of budget; known: weights_bytes",
+        "a.moment: pairs 'grahps', which is no meaning and no moment",
+        "a.moment: begins after 'a.later', which is no moment",
         "a.moment: 'Too small' stands under lack already",
         "a.moment: no example",
         "(?i)tiny: does not match its example 'Qwen3-0.6B'",
         "weights: no row for v1 in 0.8.0",
         "graphs: 'lately' is no range of versions",
         "ctx: is the same as 'length', which is no argument",
+        "ctx: there is no engine 'llama'",
+        "ctx: there is no engine 'sglagn'",
+        "context: '-c' is ctx's already",
+        "a.change: is the same step as 'a.other', which is no remedy",
+        "a.change: {weigths} is no figure; known: ",
+        "a.change: value = 'half-of-it' is counted by no function",
+        "a.topic: 'weigths_bytes' is no figure; known: ",
         "serve: there is no engine 'any'",
         "serve: no known release is within '>=3'",
         "a.tiring.weights_bytes: that fact has no such field",
@@ -174,6 +245,38 @@ def test_the_shipped_rulebook_has_no_problem() -> None:
 )
 def test_a_broken_rulebook_says_all_that_is_wrong(found: list[Problem], says: str) -> None:
     assert any(says in str(problem) for problem in found), says
+
+
+def test_what_is_known_is_no_problem(found: list[Problem]) -> None:
+    said = " ".join(problem.says for problem in found)
+    assert "{weights} is no figure" not in said
+    assert "{oom_tried} is no figure" not in said
+    assert "{ctx} is no figure" not in said
+    assert "pairs 'lack'" not in said
+    assert "'weights_bytes' is no" not in said
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("rule", "id = 'a'\nphase = 'startup_chek'\nweight = 'hint'"),
+        ("mark", "fact = 'a'\nthen = 'startup_chek'"),
+        ("mark", "fact = 'a'\nthen = 'startup_check'\nalso = ['startup_chek']"),
+        ("outer", "id = 'a'\nphase = 'startup_chek'\nany = []"),
+        ("outer", "id = 'a'\nphase = 'startup_check'\nany = []\nbare = 'startup_chek'"),
+        ("outer", "id = 'a'\nphase = 'startup_check'\nany = []\n[[outer.inside]]\nphase = 'startup_chek'"),
+        ("ruled_out", "id = 'a'\ntitle = 'x'\nphases = ['startup_chek']\nany = []"),
+        ("remedy", "id = 'a'\nphases = ['startup_chek']\nbecause = 'x'\ncosts = 'x'\ndisproved_by = 'x'"),
+        ("remedy", "id = 'a'\nphases = ['serving']\ndirection = 'startup_chek'\nbecause = 'x'\ncosts = 'x'\ndisproved_by = 'x'"),
+        ("avoid", "flag = '-a'\ndirection = 'lower'\nphases = ['startup_chek']\nbecause = 'x'"),
+        ("avoid", "flag = '-a'\ndirection = 'startup_chek'\nphases = ['serving']\nbecause = 'x'"),
+        ("question", "id = 'a'\ntext = 'x'\nhow = {}\nwould_change = 'startup_chek'"),
+    ],
+)
+def test_a_phase_or_direction_that_is_none_is_refused(tmp_path: Path, table: str, row: str) -> None:
+    (tmp_path / "one.toml").write_text(f"[[{table}]]\n{row}\n")
+    with pytest.raises(RulebookError, match=rf"one\.toml: \[\[{table}\]\] .*'startup_chek'"):
+        load_rulebook(tmp_path)
 
 
 def test_each_problem_names_its_file_and_rule(found: list[Problem]) -> None:
@@ -186,9 +289,28 @@ def test_only_the_problems_of_what_is_named_are_said(broken: Rulebook) -> None:
         "all.toml: [[fact]] a.secret",
         "rulebook",
     }
+    changed = [row["says"].split()[0] for row in check_rules(broken, names=["a.change"]).document["checks"]]
+    assert changed == ["is", "{weigths}", "value", "3"]
     assert [row["says"] for row in check_rules(broken, names=["other.toml"]).document["checks"]] == [
         "0 examples of other.toml were read as they say"
     ]
+
+
+def test_what_does_not_compile_is_said_whatever_is_named_and_no_example_is_read(tmp_path: Path) -> None:
+    (tmp_path / "all.toml").write_text(UNCOMPILABLE)
+    (tmp_path / "other.toml").write_text(
+        "[[fact]]\nid = 'b'\ntitle = 'x'\nkinds = []\nanchor = 'b'\n  [[fact.example]]\n  line = 'oops b'\n"
+    )
+    *rows, rulebook = check_rules(load_rulebook(tmp_path), names=["b"]).document["checks"]
+    assert [(row["name"], row["says"].partition(":")[0]) for row in rows] == [
+        ("all.toml: [[fact]] a.uncompilable", "'(oops' does not compile"),
+        ("all.toml: [[unspoken]] a.command", "'(sudo' does not compile"),
+        ("all.toml: [[fact]] a.uncompilable", "'(took' does not compile"),
+        ("all.toml: [[wording]] a.uncompilable", "'(wording' does not compile"),
+        ("all.toml: [[naming]] small", "'(tiny' does not compile"),
+        ("all.toml: [[vocabulary]] (words", "'(words' does not compile"),
+    ]
+    assert rulebook["says"] == "6 problems"
 
 
 def test_a_family_s_example_that_needs_other_bytes_is_a_problem_of_its_file() -> None:
