@@ -32,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 once a signal said stop. SettingsError where a setting cannot be used."""
+    from bot.web.faults import say_briefly_what_cannot_be_read
     from bot.web.sign_in import missing
 
     if options.wrong:
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("aiohttp.access", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    say_briefly_what_cannot_be_read()
     asyncio.run(until_stopped(settings))
     return 0
 

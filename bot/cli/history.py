@@ -1,18 +1,20 @@
 """`oombot history`: past incidents by words and fields."""
 
 import argparse
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from bot.cli.terminal import put, shortened, table
 from bot.settings import Settings
 from bot.usecases.reply import Reply, Unusable
-from bot.usecases.wording import in_few_words
+from bot.usecases.wording import engine_of, in_few_words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.description = 'gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"'
+    parser._negative_number_matcher = re.compile(r"-[A-Za-z_]+:")  # -phase:serving excludes a value; argparse has no other way to say so
     parser.add_argument("query", nargs="*", help="words, and model: gpu: phase: version: outcome: since: …")
     parser.add_argument("--limit", type=int, default=20)
     parser.add_argument("--json", action="store_true")
@@ -42,7 +44,7 @@ def _text(reply: Reply) -> str:
     if not rows:
         return "\n".join(["Nothing found." if document["query"] else "No incidents yet. oombot diagnose FILE makes the first.", *said])
     lines = [
-        [r["id"], r["at"][:10], _engine(r), r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""]
+        [r["id"], r["at"][:10], engine_of(r), r["phase"], _rank(r), r["model"] or "", r["gpu"] or "", in_few_words(r), r["outcome"] or ""]
         for r in rows
     ]
     head = ["id", "date", "engine", "phase", "rank", "model", "gpu", "change", "outcome"]
@@ -61,10 +63,6 @@ def _not_shown(document: Mapping[str, Any]) -> str:
     how = "" if shown >= MOST_ROWS else f" --limit {min(document['count'], MOST_ROWS)} shows more;"
     over = "more than " if document["count_text"].endswith("+") else ""
     return f", {shown} shown and {over}{left:,} not:{how} words and fields (since:7d) narrow it down"
-
-
-def _engine(row: Mapping[str, Any]) -> str:
-    return " ".join(filter(None, (row["engine"] or "", row["engine_version"] or "")))
 
 
 def _rank(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from bot.cli.terminal import bold, put, table
 from bot.settings import Settings
 from bot.usecases.erased import is_all_erased
 from bot.usecases.reply import Reply
-from bot.usecases.wording import in_few_words, in_words
+from bot.usecases.wording import engine_of, in_few_words, in_words
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def _left(diagnosis: Mapping[str, Any]) -> str:
     rows = [
         ("phase", f"{diagnosis['phase']} ({diagnosis['verdict']})"),
         ("rank", rank.get("number")),
-        ("engine", " ".join(str(diagnosis[name]) for name in ("engine", "engine_version") if diagnosis[name])),
+        ("engine", engine_of(diagnosis)),
         ("model", deployment.get("model")),
         ("GPU", deployment.get("gpu") or "not known"),
         ("change", in_words(diagnosis["recommendation"], deployment)),

@@ -6,7 +6,7 @@ from typing import Any
 from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step
-from bot.usecases.wording import KNOWN_BY, in_few_words, in_words, left_alone, then_each, what_worked
+from bot.usecases.wording import KNOWN_BY, engine_of, in_few_words, in_words, left_alone, then_each, what_worked
 
 
 def diagnosis_text(document: Mapping[str, Any]) -> str:
@@ -16,11 +16,9 @@ def diagnosis_text(document: Mapping[str, Any]) -> str:
 
 def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     yield headline(document["summary"])
-    engine = document["engine"] + (f" {document['engine_version']}" if document["engine_version"] else "")
-    if document["engine_version_range"]:
-        engine += f" {document['engine_version_range']} by its wording"
+    wording = " by its wording" if document["engine_version_range"] else ""
     number = f" · {document['id']}" if document["id"] else ""
-    yield wrapped(f"{document['verdict']} · phase {document['phase']} · {engine}{number}", indent="")
+    yield wrapped(f"{document['verdict']} · phase {document['phase']} · {engine_of(document)}{wording}{number}", indent="")
     yield from _where(document)
     yield from _budgets(document)
     yield from _change(document)
@@ -56,9 +54,7 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
     proofs = [{**p, "text": "the first error itself"} if _is_same_line(p, error) else p for p in document["proof"]]
     if proofs:
         yield f"\n{bold('Proof')}"
-        yield from (
-            wrapped(f"line {p['line']}: {shortened(p['text'].strip(), 300)}  [{p['rule']}]", indent="    ", first="  ") for p in proofs
-        )
+        yield from (wrapped(f"line {p['line']}: {shortened(p['text'].strip(), 300)}", indent="    ", first="  ") for p in proofs)
     for other in document["also_possible"]:
         yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
 

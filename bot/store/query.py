@@ -1,4 +1,4 @@
-"""The one search syntax: `gpu:h100 phase:graph_capture version:>=0.20 since:7d "exact words" words`."""
+"""The one search syntax: `gpu:h100 -phase:graph_capture version:>=0.20 since:7d "exact words" words`."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One field condition: `sign` is one of = >= > <= <."""
+    """One field condition: `sign` is one of = != >= > <= <; != is met by every other value that is known."""
 
     field: str
     sign: str
@@ -45,6 +45,8 @@ class Query:
     until: int | None = None
     ignored: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    wordless: bool = False
+    """Only signs were asked for, which stand in no index: nothing is found by them."""
 
 
 def parse(text: str, now: datetime) -> Query:
@@ -54,6 +56,7 @@ def parse(text: str, now: datetime) -> Query:
     ignored: list[str] = []
     numbers: list[int] = []
     moments: dict[str, int] = {}
+    wordless = False
     for piece in _PIECE.finditer(text):
         field = (piece["field"] or "").lower()
         if _ID.fullmatch(piece[0]):
@@ -62,6 +65,7 @@ def parse(text: str, now: datetime) -> Query:
             said = _phrase(piece["phrase"], piece["word"] or piece["field"])
             words += said
             if not said:
+                wordless = True
                 ignored.append(f"{piece[0][:40]}: there is no letter and no figure in it to search for; it is left out.")
         elif field in MOMENTS:
             at = _moment(piece["value"].strip('"'), now)
@@ -71,15 +75,17 @@ def parse(text: str, now: datetime) -> Query:
                 )
             else:
                 moments[field] = at
-        elif field in FIELDS:
+        elif field.removeprefix("-") in FIELDS:
             _field(field, piece["value"].strip('"'), terms, ignored)
         else:
             known = ", ".join((*FIELDS, *MOMENTS))
             ignored.append(f"{field}: is no field. Fields are {known}; words without a colon are searched in the logs.")
-    return Query(tuple(terms), tuple(_joined(words)), moments.get("since"), moments.get("until"), tuple(ignored), tuple(numbers))
+    wordless = wordless and not (terms or words or moments or numbers)
+    return Query(tuple(terms), tuple(_joined(words)), moments.get("since"), moments.get("until"), tuple(ignored), tuple(numbers), wordless)
 
 
 def _field(field: str, value: str, terms: list[Term], ignored: list[str]) -> None:
+    without, field = field.startswith("-"), field.removeprefix("-")
     found = re.fullmatch(r"(>=|<=|==|>|<|=)?\s*(.*)", value)
     sign, bare = (found[1] or "=", found[2]) if found else ("=", value)
     sign = "=" if sign == "==" else sign
@@ -87,8 +93,10 @@ def _field(field: str, value: str, terms: list[Term], ignored: list[str]) -> Non
         ignored.append(f"{field}: has no value. For example: {_EXAMPLES.get(field, field + ':…')}")
     elif sign != "=" and field not in ORDERED:
         ignored.append(f"{field}:{value}: only {', '.join(ORDERED)} can be compared.")
+    elif without and (sign != "=" or field == "rule"):
+        ignored.append(f"-{field}:{value}: only a value can be excluded, and no rule; it is left out.")
     else:
-        terms.append(Term(FIELDS[field], sign, bare))
+        terms.append(Term(FIELDS[field], "!=" if without else sign, bare))
 
 
 _EXAMPLES = {"gpu": "gpu:h100", "phase": "phase:graph_capture", "version": "version:>=0.20", "flag": "flag:max-num-seqs"}

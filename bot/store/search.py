@@ -34,7 +34,7 @@ class Found:
 def search(connection: Connection, who: Sight, query: Query, limit: int, before: int | None = None) -> Found:
     """Everything that a query finds and someone may see. `before` is the number of the last row of the page above."""
     values, unseen = resolve(connection, who, query.terms)
-    if values is None:
+    if values is None or query.wordless:
         return Found([], 0, False, {facet: {} for facet in FACETS}, unseen)
     hits = Hits(connection, who, values, query.words, query.since, query.until, query.numbers)
     count, more, counts = _count(connection, who, hits)

@@ -17,13 +17,16 @@ _LOOSE = ("gpu", "model", "family", "flag", "remedy", "rule", "error_kind")  # a
 def resolve(connection: Connection, who: Sight, terms: Sequence[Term]) -> tuple[Values | None, tuple[str, ...]]:
     """The values that fulfil the terms; None where a field can match nothing, with a sentence that says what could."""
     values: dict[str, list[str]] = {}
-    unseen = []
+    unseen: list[str] = []
     for term in terms:
         known = rollups.values(connection, who.team, term.field, who.channels)
-        matching = [value for value in known if _fits(term, value)]
+        matching = [value for value in known if _fits(term, value) is (term.sign != "!=")]
+        if matching and term.sign == "!=":
+            unseen += filter(None, [_without(connection, who, term.field, sum(known.values())).strip()])
         if not matching:
             seen = ", ".join(list(known)[:8]) or "nothing yet"
-            said = f"No incident here has {term.field} {'' if term.sign == '=' else term.sign}{term.value}. Seen so far: {seen}."
+            sign = {"=": "", "!=": "other than "}.get(term.sign, term.sign)
+            said = f"No incident here has {term.field} {sign}{term.value}. Seen so far: {seen}."
             unseen.append(said + _without(connection, who, term.field, sum(known.values())))
         values[term.field] = [value for value in values[term.field] if value in matching] if term.field in values else matching
     possible = all(values.values())
@@ -53,8 +56,8 @@ def _fits(term: Term, value: str) -> bool:
 def _version_fits(term: Term, value: str) -> bool:
     have, span = version_sort(value), version_span(term.value)
     if have is None or span is None:
-        return term.sign == "=" and _letters(term.value) == _letters(value)
-    if term.sign == "=":
+        return term.sign in ("=", "!=") and _letters(term.value) == _letters(value)
+    if term.sign in ("=", "!="):
         return span[0] <= have < span[1]
     exact = version_sort(term.value) or 0
     # PEP 440: 0.20rc1 is not "less than 0.20" for people who ask for older releases, and everything of 0.20.* is not "greater".
@@ -63,7 +66,7 @@ def _version_fits(term: Term, value: str) -> bool:
 
 
 def _compare(have: int, sign: str, wanted: int) -> bool:
-    return {"=": have == wanted, ">=": have >= wanted, ">": have > wanted, "<=": have <= wanted, "<": have < wanted}[sign]
+    return {">=": have >= wanted, ">": have > wanted, "<=": have <= wanted, "<": have < wanted}.get(sign, have == wanted)
 
 
 def _letters(text: str) -> str:

@@ -23,6 +23,8 @@ WELL, WELL_BESIDE_SIZING = 0.6, 0.7
 """From where a topic surely is meant; a question that names a model, a card or a context is one for sizing first."""
 NAMED = float("inf")
 NEAREST = "This is the nearest topic; it may not be what you ask."
+BESIDE = 3
+"""How many topics are named beside the one that is explained."""
 LEAST = 2.0
 """What the words that they share must tell together: one that at most six topics use, or several."""
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -49,8 +51,10 @@ class NoTopicError(Unusable):
 
 
 async def explain(desk: Desk, viewer: Viewer, topic: str, incident_id: str | None = None) -> Reply:
-    """A topic by its id or in the asker's own words. NoTopicError when none fits."""
+    """A topic by its id or in the asker's own words, all topics where nothing is asked. NoTopicError when none fits."""
     topics = desk.rulebook().topics
+    if not topic.strip():
+        return listed(topics)
     if incident_id is None:
         return answered(topics, topic)
     chosen = find_topic(topics, topic)
@@ -72,28 +76,26 @@ def answered(topics: Sequence[Topic], words: str) -> Reply:
     step = question_step(sizing, None)
     if chosen is not None and match >= WELL_BESIDE_SIZING:
         return explained(topics, chosen, (), [f"For what you name: {step}"])
-    document = listed(topics).document
-    return Reply("explanation", {**document, "title": "This is a question for sizing", "paragraphs": [step]})
+    return Reply("explanation", _document(topics, topic=None, title="This is a question for sizing", paragraphs=[step]))
 
 
 def listed(topics: Sequence[Topic]) -> Reply:
     """The document of what can be asked: no topic, and all of them."""
-    named = [{"id": t.id, "title": t.title} for t in topics]
-    document = {"schema": SCHEMA, "topic": None, "title": "What people ask", "paragraphs": [], "numbers": [], "topics": named}
-    return Reply("explanation", document)
+    return Reply("explanation", _document(topics, topic=None, title="What people ask"))
 
 
 def explained(topics: Sequence[Topic], chosen: Topic, numbers: Sequence[Mapping[str, str]], before: Sequence[str] = ()) -> Reply:
     """The answer's document; `before`: sentences that head it."""
-    document = {
-        "schema": SCHEMA,
-        "topic": chosen.id,
-        "title": chosen.title,
-        "paragraphs": [*before, *chosen.paragraphs],
-        "numbers": [dict(n) for n in numbers],
-        "topics": [{"id": t.id, "title": t.title} for t in topics],
-    }
-    return Reply("explanation", document)
+    told = _document(topics, topic=chosen.id, title=chosen.title, near=_named(beside(topics, chosen)))
+    return Reply("explanation", {**told, "paragraphs": [*before, *chosen.paragraphs], "numbers": [dict(n) for n in numbers]})
+
+
+def _document(topics: Sequence[Topic], **told: Any) -> dict[str, Any]:
+    return {"schema": SCHEMA, "paragraphs": [], "numbers": [], "near": [], **told, "topics": _named(topics)}
+
+
+def _named(topics: Sequence[Topic]) -> list[dict[str, str]]:
+    return [{"id": topic.id, "title": topic.title} for topic in topics]
 
 
 def find_topic(topics: Sequence[Topic], words: str) -> Topic:
@@ -113,12 +115,22 @@ def nearest(topics: Sequence[Topic], words: str) -> tuple[float, Topic | None]:
     close = difflib.get_close_matches(asked.replace(" ", "-"), by_id, n=1, cutoff=0.85)
     if close:
         return NAMED, by_id[close[0]]
+    return max(_alike(topics, asked), key=lambda pair: pair[0], default=(0.0, None))
+
+
+def beside(topics: Sequence[Topic], chosen: Topic) -> list[Topic]:
+    """The few that are asked in the words of another's title; fewer where fewer are."""
+    alike = sorted(_alike(topics, chosen.title.lower()), key=lambda pair: -pair[0])
+    return [topic for likeness, topic in alike if likeness >= ENOUGH / 2 and topic is not chosen][:BESIDE]
+
+
+def _alike(topics: Sequence[Topic], asked: str) -> list[tuple[float, Topic]]:
+    """How alike a question in small letters is to each topic, from 0 to 1."""
     told = [(topic, [_stems(text) for text in (topic.id, topic.title, *topic.asks)]) for topic in topics]
     common = Counter(stem for _, questions in told for stem in frozenset().union(*questions))
     spoken = {stem for stem in _stems(asked) if stem in common or not stem[0].isdigit()}  # 22 GB, 0.5B: a figure of theirs
     weights = {stem: _weight(common[stem], len(topics)) for stem in spoken | common.keys()}
-    alike = [(max(_likeness(spoken, question, weights) for question in questions), topic) for topic, questions in told]
-    return max(alike, key=lambda pair: pair[0], default=(0.0, None))
+    return [(max(_likeness(spoken, question, weights) for question in questions), topic) for topic, questions in told]
 
 
 def _weight(users: int, topics: int) -> float:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.engines import ENGINES
 from bot.domain.phases import phase_words
 from bot.domain.rank import named
 
@@ -121,6 +122,13 @@ def what_worked(similar: Sequence[Mapping[str, Any]]) -> str:
         return ""
     fix, count = fixes.most_common(1)[0]
     return f"{count} of {len(ended)} {'was' if count == 1 else 'were'} fixed by {deed(dict(zip(names, fix, strict=True)))}."
+
+
+def engine_of(told: Mapping[str, Any]) -> str:
+    """The engine of a diagnosis, or of a row of the history, with its version or the range that is known: `vLLM 0.11.0`."""
+    known = ENGINES.get(told["engine"] or "")
+    version = told.get("engine_version") or (told.get("engine_version_range") or "").replace(",", ", ")
+    return " ".join(filter(None, (known.name if known else "not recognised", version)))
 
 
 def phase_of(document: Mapping[str, Any]) -> str:

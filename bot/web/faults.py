@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from bot.store.errors import StoreError, UnknownIncidentError
 from bot.usecases.reply import Unusable
@@ -12,6 +13,7 @@ from bot.web.showing import page
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = logging.getLogger(__name__)
+_SERVER = logging.getLogger("aiohttp.server")
 
 
 class Fault(Exception):
@@ -20,6 +22,19 @@ class Fault(Exception):
     def __init__(self, status: int, title: str, says: str) -> None:
         super().__init__(says)
         self.status, self.title, self.says = status, title, says
+
+
+def say_briefly_what_cannot_be_read() -> None:
+    """The server answers bytes that are no request before any handler sees them: its log gets a line, not a traceback that quotes them."""
+    _SERVER.addFilter(_briefly)
+
+
+def _briefly(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError):
+        record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
+        record.msg, record.args = "a request that cannot be read (%s) was refused", (type(error).__name__,)
+    return True
 
 
 @web.middleware

@@ -46,13 +46,14 @@ def anchor(source: int, line: int) -> str:
 
 
 def marks_of(diagnosis: Mapping[str, Any]) -> dict[tuple[int, int], list[str]]:
-    """(source, line) -> why it matters: the first error, the rules that it proves, the figures read from it."""
+    """(source, line) -> why it matters: the first error, a proof, the figures read from it."""
     marks: dict[tuple[int, int], list[str]] = {}
     error = diagnosis.get("first_error")
     if error:
         marks.setdefault((error["source"], error["line"]), []).append("first error")
     for proof in diagnosis.get("proof") or ():
-        marks.setdefault((proof["source"], proof["line"]), []).append(proof["rule"])
+        known = marks.setdefault((proof["source"], proof["line"]), [])
+        known += [] if "proof" in known else ["proof"]
     for budget in diagnosis.get("budgets") or ():
         for figure, line in (budget.get("lines") or {}).items():
             reason = figure.removesuffix("_bytes").replace("_", " ")

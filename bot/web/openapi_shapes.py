@@ -165,7 +165,7 @@ SCHEMAS: dict[str, Any] = {
         title=TEXT,
         paragraphs=listed(TEXT),
         numbers=listed(fields(label=TEXT, value={})),
-        topics=listed(fields(id=TEXT, title=TEXT)),
+        **dict.fromkeys(("near", "topics"), listed(fields(id=TEXT, title=TEXT))),
     ),
     "Sizing": fields(
         schema={"const": "oombot.sizing/1"},

@@ -93,10 +93,18 @@ def test_history_says_what_it_does_not_show_how_to_see_it_and_what_it_left_out(o
     few = oombot("history", "--limit", "2")[1].splitlines()
     assert few[0] == "3 found, 2 shown and 1 not: --limit 3 shows more; words and fields (since:7d) narrow it down"
     assert few[1].split()[:4] == ["id", "date", "engine", "phase"]
-    assert "vllm" in few[2]
+    assert "vLLM 0." in few[2]
     left_out = oombot("history", "since:banana")[1].splitlines()
     assert left_out[1].endswith("yesterday, or a date such as 2026-11-30; it is left out.")
     assert len(left_out) == 6
+
+
+def test_history_excludes_a_value_where_argparse_would_see_an_option(oombot: Oombot, log: Path) -> None:
+    oombot("diagnose", str(log))
+    phase = json.loads(oombot("history", "--json")[1])["rows"][0]["phase"]
+    assert json.loads(oombot("history", f"-phase:{phase}", "--json")[1])["count"] == 0
+    assert json.loads(oombot("history", "-phase:serving", "gpu:h100", "--json")[1])["query"] == "-phase:serving gpu:h100"
+    assert oombot("history", "-x")[0] == 2
 
 
 def test_history_refuses_a_limit_below_one_and_names_changes_without_a_flag(oombot: Oombot, tmp_path: Path) -> None:

@@ -239,4 +239,4 @@ def test_what_decided_is_named_also_where_it_is_the_first_error_itself(oombot: O
     (tmp_path / "vllm.log").write_text("loading\n" + A_FAILURE)
     status, out, _ = oombot("diagnose", str(tmp_path / "vllm.log"))
     assert status == 0
-    assert ": the first error itself  [" in out
+    assert ": the first error itself\n" in out

@@ -65,6 +65,20 @@ def test_ctrl_c_while_the_workers_still_start_ends_without_a_traceback(tmp_path:
     assert (bot.returncode, "Traceback" in err) == (0, False), err
 
 
+def test_bytes_that_are_no_request_leave_a_line_in_the_log_and_nothing_of_theirs(tmp_path: Path) -> None:
+    port = free_port()
+    bot = started(tmp_path, OOMBOT_PORT=str(port))
+    assert bot.stdout is not None
+    bot.stdout.readline()
+    for request in (b"GET /history?q=hf_words" + b"a" * 9_000 + b" HTTP/1.1\r\n\r\n", b"GET /\x00hf_words HTTP/1.1\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", port)) as one:
+            one.sendall(request)
+            assert b" 400 " in one.recv(4096)
+    bot.send_signal(signal.SIGTERM)
+    _, err = bot.communicate(timeout=60)
+    assert (err.count("a request that cannot be read"), "Traceback" in err, "hf_words" in err) == (2, False, False), err
+
+
 def test_a_signal_before_anything_listens_ends_it_too(tmp_path: Path) -> None:
     bot = started(tmp_path)
     end = time.monotonic() + 60

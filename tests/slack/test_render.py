@@ -22,10 +22,12 @@ from bot.slack.render.history import history_message, stats_message, worked_line
 from bot.slack.render.home import home_view
 from bot.slack.render.sizing import sizing_message
 from bot.store.erasure import blanked
+from bot.usecases.explain import answered, find_topic, listed
 from bot.usecases.judge import judge
 from tests.fakeslack.blocks import MESSAGE, MESSAGE_CHARACTERS, characters, problems, view_problems
 from tests.slack.material import SIZING, budget, certain, unsure
 
+TOPICS = load_rulebook().topics
 EXPECTED = Path(__file__).parent / "expected"
 LIVE = re.compile(r"<[!@#]|<(?:https?|mailto):|<[^>]*\|")
 NASTY = [
@@ -244,10 +246,17 @@ def test_what_people_see_is_as_it_was_last_looked_at(name: str) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == made
 
 
-def test_an_explanation_names_every_other_topic() -> None:
-    topics = [{"id": f"topic-{n}", "title": f"Topic {n}"} for n in range(14)]
-    blocks, _ = explanation_message({"title": "T", "paragraphs": ["It depends."], "numbers": [], "topics": topics})
-    assert "topic-12, topic-13" in json.dumps(blocks)
+def test_an_explanation_names_the_nearest_topics_by_title_and_how_to_get_every_other() -> None:
+    blocks, _ = explanation_message(answered(TOPICS, "graph-capture").document)
+    assert blocks[-1]["elements"][0]["text"] == "Near it: Do CUDA graphs count inside the utilization? · “explain” alone lists every topic."
+    blocks, _ = explanation_message(answered(TOPICS, "leak").document)
+    assert blocks[-1]["elements"][0]["text"] == "“explain” alone lists every topic."
+
+
+def test_the_list_of_topics_names_every_one_as_it_can_be_asked() -> None:
+    blocks, _ = explanation_message(listed(TOPICS).document)
+    (topics,) = (block["elements"][0]["elements"] for block in blocks if block["type"] == "rich_text")
+    assert [find_topic(TOPICS, item["elements"][0]["text"]).id for item in topics] == [topic.id for topic in TOPICS]
 
 
 def test_one_incident_is_one_incident() -> None:

@@ -23,6 +23,18 @@ def test_a_field_without_a_value_and_a_comparison_that_makes_no_sense_are_said()
     assert "7d" in asked.ignored[2]
 
 
+def test_a_value_is_excluded_and_a_comparison_or_a_rule_is_not() -> None:
+    assert parse("-phase:serving -version:0.20", NOW).terms == (Term("phase", "!=", "serving"), Term("version", "!=", "0.20"))
+    asked = parse("-version:>=0.20 -rule:frame.warm-up -card:h100", NOW)
+    assert (asked.terms, len(asked.ignored)) == ((), 3)
+    assert parse("--max-num-seqs -1", NOW).words == ("max num seqs", "1"), "what begins like a flag is a word"
+
+
+def test_signs_alone_are_wordless_and_beside_anything_else_they_are_left_out() -> None:
+    assert all(parse(text, NOW).wordless for text in ("(((", '"?!" :'))
+    assert not any(parse(text, NOW).wordless for text in ("", "((( sampler", "((( gpu:h100", "((( D-0001", "((( since:7d", "since:banana"))
+
+
 def test_the_whole_syntax() -> None:
     asked = parse(
         'gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "CUDA out of memory" max_num_seqs samp* since:7d until:2026-11-29', NOW

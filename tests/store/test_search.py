@@ -113,6 +113,23 @@ async def test_searches(filled: Store, words: str, found: list[int]) -> None:
     assert (await ask(filled, words)).count == len(found)
 
 
+async def test_excluded_are_those_of_the_value_and_those_that_are_not_known_which_is_said(filled: Store) -> None:
+    everything = set(await numbers(filled, ""))
+    for value in ("phase:serving", "version:0.9", "tp:4", "outcome:fixed", "gpu:4090"):
+        those = set(await numbers(filled, value))
+        found = await ask(filled, f"-{value}")
+        others = {row["number"] for row in found.rows}
+        assert (bool(those), bool(others), those & others) == (True, True, set()), value
+        assert len(everything - those - others) == sum(int(said.split()[0]) for said in found.unseen), value
+    assert (await ask(filled, "-error:torch_oom")).unseen[0].startswith("No incident here has error_kind other than torch_oom.")
+
+
+@pytest.mark.parametrize("signs", ["(((", '"?!" ***'])
+async def test_by_signs_alone_nothing_is_found(filled: Store, signs: str) -> None:
+    found = await ask(filled, signs)
+    assert (found.rows, found.count) == ([], 0)
+
+
 async def test_what_was_never_seen_is_answered_with_what_was(filled: Store) -> None:
     found = await ask(filled, "gpu:h1000")
     assert found.rows == []

@@ -1,9 +1,14 @@
 """People ask in their own words; what is no question of ours gets the list of topics, not a guess."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from bot.rulebook.load import load_rulebook
-from bot.usecases.explain import answered, figures_of, find_topic
+from bot.settings import Settings
+from bot.usecases.desk import Desk, Viewer
+from bot.usecases.explain import answered, explain, figures_of, find_topic
+from bot.usecases.judge import judged_here
 from bot.usecases.reply import Unusable
 
 TOPICS = load_rulebook().topics
@@ -105,6 +110,20 @@ def test_every_topic_answers_to_its_id_its_title_and_its_own_questions() -> None
         assert [find_topic(TOPICS, words).id for words in (topic.id, topic.title, *topic.asks)] == [topic.id] * (2 + len(topic.asks)), (
             topic.id
         )
+
+
+def test_a_few_topics_are_near_another_and_never_itself() -> None:
+    assert [one["id"] for one in answered(TOPICS, "sleep").document["near"]] == ["not-released", "graph-capture"]
+    assert answered(TOPICS, "leak").document["near"] == [], "what shares no telling words is not near"
+    for topic in TOPICS:
+        near = [one["id"] for one in answered(TOPICS, topic.id).document["near"]]
+        assert len([*near, topic.id]) == len({*near, topic.id}) <= 4
+
+
+async def test_who_asks_nothing_gets_every_topic() -> None:
+    desk = Desk(Settings(), load_rulebook, judged_here, lambda: datetime.now(UTC))
+    document = (await explain(desk, Viewer("T1"), " ")).document
+    assert (document["topic"], [one["id"] for one in document["topics"]]) == (None, [topic.id for topic in TOPICS])
 
 
 def test_the_numbers_are_those_of_the_rank_that_failed() -> None:

@@ -186,6 +186,6 @@ def explanation(**changed: Any) -> dict[str, Any]:
     return {
         "schema": "oombot.explanation/1", "topic": "budget", "title": "The memory budget of one rank",
         "paragraphs": ["An engine takes a fraction of the device and calls it its budget.", "What lies outside belongs to graphs, to the driver and to everybody else."],
-        "numbers": [{"label": "Budget", "value": "73.6 GB"}],
+        "numbers": [{"label": "Budget", "value": "73.6 GB"}], "near": [],
         "topics": [{"id": "budget", "title": "The memory budget of one rank"}, {"id": "graph-capture", "title": "Graph capture"}],
     } | changed  # fmt: skip

@@ -29,7 +29,7 @@ def test_what_is_no_evidence_is_no_source() -> None:
 def test_an_erased_source_keeps_its_place() -> None:
     one, two = sources_of([paste(3, text=None), paste(3)], found(2, source=2))
     assert (one.erased, one.count) == (True, 0)
-    assert two.lines[1].marks == ("rule-2",)
+    assert two.lines[1].marks == ("proof",)
 
 
 def test_a_short_log_is_shown_whole() -> None:

@@ -25,11 +25,11 @@ from bot.slack.render.blocks import (
 from bot.slack.render.budget import budget_blocks
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, engine, moment, size
+from bot.slack.render.wording import OUTCOMES, PHASES, moment, size
 from bot.usecases.erased import what_stays
 from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import in_few_words, in_words, left_alone, named_rank, phase_of, what_worked, which_rank
+from bot.usecases.wording import engine_of, in_few_words, in_words, left_alone, named_rank, phase_of, what_worked, which_rank
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
@@ -88,7 +88,7 @@ def _verdict(document: Document) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
     facts = [("Phase", f"{phase_of(document)} ({document['verdict']})"), ("Rank", which_rank(document))]
-    facts.append(("Engine", engine(document)))
+    facts.append(("Engine", engine_of(document)))
     deployment = document.get("deployment") or {}
     if deployment.get("model"):
         facts.append(("Model", cut(str(deployment["model"]), 200)))
@@ -217,8 +217,7 @@ def _similar(document: Document) -> list[Block]:
 def _footer(document: Document, remark: str | None) -> Block:
     said = []
     if document["proof"]:
-        proof = document["proof"][0]
-        said.append(f"Evidence: line {proof['line']}, rule {proof['rule']}")
+        said.append(f"Evidence: line {document['proof'][0]['line']}")
     if document.get("id"):
         said.append(str(document["id"]))
     if remark:

@@ -26,10 +26,7 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
             "",
         ]
     lines += ["What speaks for it:"]
-    lines += [
-        f"  file {proof['source']}, line {proof['line']}, rule {proof['rule']}: {proof['text'] or '(erased)'}"
-        for proof in diagnosis["proof"]
-    ]
+    lines += [f"  file {proof['source']}, line {proof['line']}: {proof['text'] or '(erased)'}" for proof in diagnosis["proof"]]
     for budget in diagnosis["budgets"]:
         figures = [f"{FIGURES[name].label} {size(budget[name])}" for name in SHOWN if budget.get(name) is not None]
         lines.append(f"{name_of(budget)}: {', '.join(figures) or 'nothing reported'}")

@@ -15,10 +15,10 @@ def explanation_message(document: Mapping[str, Any]) -> tuple[list[Block], str]:
     numbers = document.get("numbers") or ()
     if numbers:
         blocks.append(table([["Here", "Value"], *([str(row["label"]), str(row["value"])] for row in numbers[:30])]))
-    topics = document.get("topics") or ()
-    if topics and not document.get("paragraphs"):
-        blocks.append(rich(bullets([[f"{topic['id']}: {topic['title']}"] for topic in topics[:40]])))
-    elif topics:
-        blocks.append(small("More: " + ", ".join(str(topic["id"]) for topic in topics[:40])))
+    if document.get("paragraphs"):
+        near = " · ".join(str(topic["title"]) for topic in document.get("near") or ())
+        blocks.append(small(f"{f'Near it: {near} · ' if near else ''}“explain” alone lists every topic."))
+    else:
+        blocks.append(rich(bullets([[str(topic["title"])] for topic in document["topics"]])))
     text = " ".join([str(document.get("title") or "Explanation"), *map(str, (document.get("paragraphs") or ())[:1])])
     return fit_message(blocks), cut(text, FALLBACK)

@@ -82,8 +82,8 @@ def _requests(document: Document) -> list[Block]:
     if kv.get("max_concurrency") is not None:
         items.append([f"{number(kv['max_concurrency'])} full-length requests at once, {size(kv.get('request_bytes'))} each"])
     if kv.get("longest_context") is not None:
-        likely = " if the estimates hold" if document.get("range") else ""
-        items.append([f"Longest context of one request: {number(kv['longest_context'])} tokens{likely}"])
+        likely = ", if the estimates hold" if document.get("range") else ""
+        items.append([f"Longest context of one request: {number(kv['longest_context'])} tokens{likely}, the model's own limit aside"])
     if at_once := document.get("at_once"):
         items.append([cut(f"{at_once['says'][:1].upper()}{at_once['says'][1:]}", 400)])
         items += [[cut(f"For all of them: {way['says']}. {way['costs'][:1].upper()}{way['costs'][1:]}", 400)] for way in at_once["ways"]]

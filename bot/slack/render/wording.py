@@ -1,11 +1,8 @@
 """How the contract's ids are said to people, once."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from bot.domain import phases
-from bot.domain.engines import ENGINES
 from bot.domain.size import gib as in_best_unit
 
 PHASES = {phase: words.few for phase, words in phases.PHASES.items()}
@@ -29,14 +26,6 @@ def number(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def engine(document: Mapping[str, Any]) -> str:
-    """`vLLM 0.11.0`, or the range when the version was not printed."""
-    known = ENGINES.get(document["engine"])
-    name = known.name if known else "not recognised"
-    version = document.get("engine_version") or document.get("engine_version_range")
-    return f"{name} {version}" if version else name
 
 
 def moment(at: str | None) -> str:
