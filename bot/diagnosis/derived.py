@@ -288,5 +288,7 @@ def _of_arguments(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
 
 
 def _kinds_of_names(book: Rulebook, evidence: Evidence) -> list[str]:
-    names = {"model": evidence.deployment.model, "gpu": evidence.deployment.gpu}
-    return [n.kind for n in book.namings if (known := names[n.of]) is not None and _names(n.pattern, known.value)]
+    model, gpu = evidence.deployment.model, evidence.deployment.gpu
+    asked = [fact.text for fact in evidence.facts if "asks" in fact.kinds]
+    said = {"model": [model.value] if model else [], "gpu": [gpu.value] if gpu else [], "question": asked}
+    return [n.kind for n in book.namings if any(_names(n.pattern, text) for text in said[n.of])]

@@ -9,7 +9,6 @@ from bot.domain.diagnosis import Proof, Verdict
 from bot.domain.evidence import Fact
 
 _LATE = {"serving", "warmup"}
-_OF_MEMORY = re.compile(r"(?i)memor|mémoire|speicher|памят|显存|内存|メモリ|메모리|\bv?ram\b|\bgpu|\bllm|\d ?[gb]i?b?\b")
 _SAID_BY_A_PROGRAM = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|Warning|OutOfResources)\b|\w+ \d\d-\d\d \d\d:|WARNING|ERROR|Sequence group)"
 )
@@ -128,8 +127,7 @@ def _no_failure(scene: Scene) -> tuple[PhaseFinding | None, Verdict]:
 
 def _is_of_an_engine(scene: Scene) -> bool:
     """Does anything beside the question mark say that it is a question for us?"""
-    said = any("asks" not in fact.kinds for fact in scene.evidence.facts)
-    return said or any(_OF_MEMORY.search(text) for text in scene.evidence.lines.values())
+    return scene.has("of-this-field") or any("asks" not in fact.kinds for fact in scene.evidence.facts)
 
 
 def _raised(scene: Scene) -> bool:

@@ -345,10 +345,10 @@ class ModelWords(Shape, frozen=True):
 
 
 class Naming(Shape, frozen=True):
-    """A kind that follows from the name of the model or the card."""
+    """A kind that follows from the name of the model or the card, or from the words of a question."""
 
     kind: str
-    of: Literal["model", "gpu"]
+    of: Literal["model", "gpu", "question"]
     pattern: str
     example: str
 
