@@ -1,7 +1,8 @@
 """The first error of the evidence: never a wrapper, never a quotation where the thing itself stands."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bot.diagnosis.clock import earlier_by_the_clock
 from bot.diagnosis.scene import LONGEST_SHOWN, as_given
@@ -144,8 +145,8 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     if kind == "torch_oom" and "XPU out of memory" in fact.text:
         kind = "xpu_oom"
     told = _told_below(fact, evidence)
-    figures = {name: told.fields.get(field) for field, name in FIGURES.items()}
-    figures |= {name: value for field, name in FIGURES.items() if figures[name] is None and (value := _told_beside(told, evidence, field))}
+    beside = _told_beside(told, evidence) if "torch_oom" in told.kinds else {}
+    figures = {name: told.fields.get(field, beside.get(field)) for field, name in FIGURES.items()}
     figures |= {name: fact.fields[field] for field, name in _OF_CHECKS.items() if fact.fields.get(field) is not None}
     other, allocated = told.fields.get("other"), told.fields.get("allocated")
     if figures["process_bytes"] is None and other and allocated and other >= allocated:
@@ -153,10 +154,10 @@ def as_first_error(fact: Fact, evidence: Evidence) -> FirstError:
     return FirstError(fact.source, fact.line, as_given(fact, evidence.lines)[:LONGEST_SHOWN], kind, figures)
 
 
-def _told_beside(fact: Fact, evidence: Evidence, field: str) -> object:
-    """A figure of the same failure that the line gives in somebody's words."""
-    same = (f for f in evidence.facts if (f.source, f.line) == (fact.source, fact.line) and {"retold", "torch_oom"} <= f.kinds)
-    return next((f.fields[field] for f in same if "torch_oom" in fact.kinds and field in f.fields), None)
+def _told_beside(fact: Fact, evidence: Evidence) -> Mapping[str, Any]:
+    """The figures of the same failure that its line gives in somebody's words, of two the first."""
+    words = [f.fields for f in evidence.facts if (f.source, f.line) == (fact.source, fact.line) and {"retold", "torch_oom"} <= f.kinds]
+    return {field: value for fields in reversed(words) for field, value in fields.items()}
 
 
 def _told_below(fact: Fact, evidence: Evidence) -> Fact:

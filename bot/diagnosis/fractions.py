@@ -5,7 +5,7 @@ import math
 from bot.diagnosis.figures import Value, by_default, figure, missing
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import ReportedBudget
-from bot.domain.engines import HIGHEST_FRACTION
+from bot.domain.engines import ENGINES, HIGHEST_FRACTION
 from bot.domain.size import GIB, MIB
 
 USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
@@ -93,14 +93,9 @@ def _shared(scene: Scene) -> bool:
     return any(map(scene.has, ("says-neighbour", "several-engines", "card-process", "others-hold", "trainer", "unified", "mig")))
 
 
-_BELOW_DEFAULT = {"sglang": "0.8", "tensorrt-llm": "0.8", "lmdeploy": "0.7"}
-"""A step below what each engine takes where nothing is set: SGLang about 0.88 of all, TensorRT-LLM 0.9 and LMDeploy 0.8 of what is free."""
-
-
 def _fraction(scene: Scene) -> float | None:
-    """Another engine's fraction: as set, else as SGLang's own figures imply it."""
-    names = ("mem_fraction_static", "free_gpu_memory_fraction", "cache_max_entry_count", "cuda_memory_fraction")
-    said = next((now for name in names if (now := scene.evidence.deployment.number(name))), None)
+    """Another engine's fraction: as set, as TensorRT-LLM printed it, or as SGLang's own figures imply it."""
+    said = scene.evidence.deployment.number(ENGINES[scene.evidence.engine].fraction)
     said = said or next((float(f.fields["fraction"]) for f in scene.named("tensorrt-llm.profiled") if "fraction" in f.fields), None)
     return said or next((f.fields["value"] for f in scene.facts if f.id == "derived.implied-mem-fraction"), None)
 
@@ -113,7 +108,7 @@ def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     if (fitting := _of_the_free(now, scene, budget)) is not None:
         return fitting
     if now is None:
-        return _BELOW_DEFAULT.get(scene.evidence.engine), None
+        return ENGINES[scene.evidence.engine].careful, None
     of = figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
     value, frees = _lowered(now, scene, budget, of)
     return value.rstrip("0"), frees

@@ -6,21 +6,10 @@ from bot.diagnosis.first_error import raised_here
 from bot.diagnosis.scene import Scene
 from bot.domain.diagnosis import Phase
 from bot.domain.known import Known
+from bot.domain.phases import STEPS
 from bot.domain.rank import Rank
 from bot.rulebook.gpus import load_gpus
 
-IN_A_WORKER: frozenset[Phase] = frozenset(
-    {
-        "startup_check",
-        "weight_loading",
-        "profiling",
-        "kv_cache_sizing",
-        "kv_cache_allocation",
-        "graph_capture",
-        "warmup",
-        "serving",
-    }
-)
 _LEFT_OPEN = re.compile(r"--config\b|--nnodes\b|\$|\*\*|\.\.\.|…|parallel_size\s*=\s*(?!1\b)")
 """What stands for arguments that are not shown, or for sizes that a program works out."""
 LONGEST_CALL = 40
@@ -31,7 +20,7 @@ _OF_CORE = ("vllm.context-exceeds-cache", "vllm.available-kv", "vllm.kv-size")
 
 def one_process(scene: Scene, phase: Phase) -> tuple[Rank, str] | None:
     """(rank 0, why in one sentence), or None where anything speaks of more workers, or nothing of one."""
-    if phase not in IN_A_WORKER or not _may_be_alone(scene) or (phase == "kv_cache_sizing" and _by_the_core(scene)):
+    if phase not in STEPS or not _may_be_alone(scene) or (phase == "kv_cache_sizing" and _by_the_core(scene)):
         return None
     why = _why(scene, phase)
     return (

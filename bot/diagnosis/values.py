@@ -166,11 +166,10 @@ def _least_ranks(scene: Scene) -> int:
 
 
 def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half the context, by whatever name the engine gives it."""
+    """Half the context of vLLM or llama.cpp, as printed or set."""
     deployment = scene.evidence.deployment
     printed = next((f.fields["context"] for f in scene.facts if "context" in f.fields), None)
-    set_to = next((n for name in ("max_model_len", "ctx_size", "context_length", "session_len") if (n := deployment.number(name))), None)
-    now = printed or set_to
+    now = printed or deployment.number("max_model_len") or deployment.number("ctx_size")
     return (str(int(now) // 2), None) if now else (None, None)
 
 

@@ -1,6 +1,7 @@
 """The phases in which memory runs out, in words: the same in a verdict and at every door."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
 
@@ -26,6 +27,8 @@ PHASES: Mapping[str, Words] = {
     "unknown": Words("not decided"),
 }
 """Each Phase of bot/domain/diagnosis.py, in the order of an engine's life."""
+STEPS = tuple(takewhile(lambda phase: phase != "wake_up", PHASES))
+"""What each worker of an engine goes through, from its start to its requests."""
 ELSEWHERE: Mapping[tuple[str, str], Words] = {
     ("llama.cpp", "profiling"): Words("compute buffers", "allocating the compute buffers, after the cache"),
     ("llama.cpp", "warmup"): Words("warm-up", "the warm-up run"),

@@ -6,14 +6,13 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from bot.domain.phases import STEPS as STEPS
 from bot.domain.phases import phase_words
 from bot.usecases.wording import in_few_words, in_words
 
 _ID = re.compile(r"\bD-\d{4,}\b")
 _FLAG = re.compile(r"(?<![\w-])--?[a-z][\w.-]+|\b[A-Z]+_[A-Z0-9_]+\b")
 _CODE = re.compile(r"`([^`<>]{1,300})`")
-
-STEPS = ("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation", "graph_capture", "warmup", "serving")
 
 VERDICTS = {
     "certain": "a telling line of the failing process says so",

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from bot.diagnosis.command import argument_of
-from bot.diagnosis.diagnose import scene_of
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.remedies import _avoided, remedies
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.this_run import scene_of
 from bot.domain.diagnosis import Phase, Remedy
 from bot.domain.incident import Contribution
 from bot.reading.read import read
@@ -17,10 +18,7 @@ from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
 
 BOOK = load_rulebook()
-PHASES: tuple[Phase, ...] = (
-    *("startup_check", "weight_loading", "profiling", "kv_cache_sizing", "kv_cache_allocation"),
-    *("graph_capture", "warmup", "serving", "wake_up", "host_memory"),
-)
+PHASES: tuple[Phase, ...] = tuple(phase for phase in get_args(Phase) if phase not in ("not_oom", "unknown"))
 STARTS = {
     "vllm": ("vllm serve org/m", [
         "", "--gpu-memory-utilization 0.05", "--gpu-memory-utilization 0.3", "--gpu-memory-utilization 0.97", "--enforce-eager",

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.engines import ENGINES
 from bot.domain.incident import Contribution
+from bot.domain.phases import STEPS
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
@@ -296,20 +298,8 @@ def test_every_phase_of_every_engine_has_a_change() -> None:
 
     rows = load_rulebook().remedies
     plain = [r for r in rows if not (r.all or r.any or r.vllm)]
-    phases = (
-        "startup_check",
-        "weight_loading",
-        "profiling",
-        "kv_cache_sizing",
-        "kv_cache_allocation",
-        "graph_capture",
-        "warmup",
-        "serving",
-        "wake_up",
-        "host_memory",
-    )
-    for engine in ("vllm", "unknown", "sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp"):
-        for phase in phases:
+    for engine in (*ENGINES, "unknown"):
+        for phase in (*STEPS, "wake_up", "host_memory"):
             assert any(phase in r.phases and (engine in r.engines or "any" in r.engines) for r in plain), (engine, phase)
 
 
