@@ -80,7 +80,6 @@ class FactFinder:
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
         self._goes_on = lru_cache(maxsize=4096)(self._going_on)
         self._may_cross = lru_cache(maxsize=16384)(self._going_over)
-        self._crossing = lru_cache(maxsize=1024)(self._crossed)
 
     def anchored(self, lines: Sequence[LogLine]) -> Mapping[int, Mapping[str, FactRule]]:
         """The rules that lines may match, by the place of the line and their id: those with an anchor in it."""
@@ -94,11 +93,8 @@ class FactFinder:
         bare, right = left.rstrip(), right.lstrip()
         if not self._may_cross(left[-2:], bare[-2:], right[:2]):
             return {}
-        return self._crossing(left[-_BOUNDARY:], bare[-_BOUNDARY:], right[:_BOUNDARY])
-
-    def _crossed(self, left: str, bare: str, right: str) -> Mapping[str, FactRule]:
         found: dict[str, FactRule] = {}
-        for head, tail in ((left, right), (bare, f" {right}")):
+        for head, tail in ((left[-_BOUNDARY:], right[:_BOUNDARY]), (bare[-_BOUNDARY:], f" {right[:_BOUNDARY]}")):
             for anchor, start, end in self._automaton.find_matches_as_indexes(head + tail, overlapping=True):
                 if start < len(head) < end:
                     found |= {rule.id: rule for rule in self._rules[anchor]}

@@ -160,8 +160,6 @@ class _Reader:
         self._anchored = finder.anchored(lines)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
         self._breaks: dict[tuple[str, str], Mapping[str, FactRule]] = {}
-        self._values: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self._latest: tuple[int, _GoingOn] | None = None
 
     def facts_of(self, order: int) -> list[Fact]:
         """What the line at this place says."""
@@ -199,7 +197,7 @@ class _Reader:
 
     def _matched(self, rules: Iterable[FactRule], order: int) -> Iterator[Fact]:
         line = self._lines[order]
-        going_on = self._going_on(order)
+        going_on = _GoingOn(line, next_lines(self._lines, order, 8))
         unsigned = is_unsigned(line)
         own = self._anchored.get(order, {})
         for rule in rules:
@@ -211,12 +209,6 @@ class _Reader:
                     id=rule.id, kinds=frozenset(rule.kinds), fields=fields, speaker=line.speaker, source=line.source, line=line.number,
                     text=line.text, order=order, at=line.at,
                 )  # fmt: skip
-
-    def _going_on(self, order: int) -> "_GoingOn":
-        """The line at this place with what follows it: asked for twice, of the line itself and of the one below."""
-        if self._latest is None or self._latest[0] != order:
-            self._latest = order, _GoingOn(self._lines[order], next_lines(self._lines, order, 8))
-        return self._latest[1]
 
     def _captured(self, rule: FactRule, going_on: "_GoingOn", *, alone: bool) -> dict[str, Any] | None:
         """What the rule captures of the line, if a text that it needs stands in it, or of it and what follows: where the line goes on,
@@ -247,15 +239,8 @@ class _Reader:
                 match = compiled(rule.pattern).search(text)
             else:
                 match = matched(rule, text, within - BEFORE, within + BEHIND) if at_break else matched(rule, text)
-            self._read[known] = None if match is None or match.start() > within else self._parsed(rule, groups(match))
+            self._read[known] = None if match is None or match.start() > within else _parsed(rule, groups(match))
         return self._read[known]
-
-    def _parsed(self, rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:
-        """What was captured, as values: of a line alone and of what it may go on in mostly the same."""
-        known = (rule.id, *captured.items())
-        if known not in self._values:
-            self._values[known] = _parsed(rule, captured)
-        return self._values[known]
 
 
 def _falls_short(rule: FactRule, fields: Mapping[str, Any]) -> bool:
