@@ -25,15 +25,11 @@ class _Part(NamedTuple):
     held: int
 
 
-_Known = dict[tuple[str, str], tuple[int, list[Mention]]]
-"""The words of stretches that were read, by the letter before each and its letters: where it began, and they."""
-
-
 class Talk:
     """The sentences of a paragraph that may hold one of the words asked for, by their numbers."""
 
-    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part], known: _Known) -> None:
-        self._words, self._moments, self._text, self._parts, self._known = words, moments, text, parts, known
+    def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part]) -> None:
+        self._words, self._moments, self._text, self._parts = words, moments, text, parts
         self._read: dict[int, Sentence] = {}
         self.denying: set[int] = set()
         """The sentences that deny a complaint, of those that were read."""
@@ -56,14 +52,7 @@ class Talk:
         return self._read[number]
 
     def _between(self, start: int, end: int) -> list[Mention]:
-        """The words of a stretch; of one that stands there again (a reply quotes it), between the same letters, they are known."""
-        stretch = self._text[start - 1 : start], self._text[start : end + 1]
-        if (known := self._known.get(stretch)) is not None:
-            first, found = known
-            return [one._replace(start=one.start + start - first, end=one.end + start - first) for one in found]
-        found = [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
-        self._known[stretch] = start, found
-        return found
+        return [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
 
     @property
     def read(self) -> list[Sentence]:
@@ -107,8 +96,7 @@ def talks(words: Words, moments: Mapping[str, Moment], asked: Some, text: str, b
     parts: list[list[_Part]] = [[] for _ in begins]
     for part in _parts(asked, text):
         parts[bisect_left(begins, part.start + 1) - 1].append(part)
-    known: _Known = {}
-    return [Talk(words, moments, text, several, known) for several in parts]
+    return [Talk(words, moments, text, several) for several in parts]
 
 
 def _parts(asked: Some, text: str) -> Iterator[_Part]:
