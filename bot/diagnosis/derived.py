@@ -98,11 +98,11 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     if not sized and not private:
         yield stated("before-cache", error)
     for state, begins, ends in (
-        ("capture-open", "vllm.capture-begins", "vllm.graphs-captured"),
-        ("autotune-open", "vllm.autotune-begins", "vllm.autotune-ends"),
+        ("capture-open", "vllm.capture-begins", ("vllm.graphs-captured",)),
+        ("autotune-open", "vllm.autotune-begins", ("vllm.autotune-ends", "vllm.capture-begins")),
     ):
         begun = next((f for f in reversed(before) if f.id == begins), None)
-        if begun is not None and not any(f.id == ends and f.order > begun.order for f in before):
+        if begun is not None and not any(f.id in ends and f.order > begun.order for f in before):
             yield stated(state, begun)
     if any(_in_a_running_loop(line) for line in evidence.errors):
         yield stated("running-loop-logged", error)
