@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.domain.tensors import TensorGrid
-from bot.rulebook.models import Example
-from bot.rulebook.weights import WeightExample
+from bot.rulebook.family import Example, WeightExample
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.size import answer
 from bot.usecases.sizing.weigh import weigh
@@ -33,9 +32,7 @@ def family_cases(rules: SizingRules) -> Iterator[FamilyCase]:
     """Every example of every family."""
     for name, family in rules.models.families.items():
         yield from (FamilyCase(name, "example", number, one) for number, one in enumerate(family.example, 1))
-    weighed = {one.family: one for one in (*rules.weights.by_architecture.values(), *rules.weights.by_type.values())}
-    for name, weights in weighed.items():
-        yield from (FamilyCase(name, "weights.example", number, one) for number, one in enumerate(weights.examples, 1))
+        yield from (FamilyCase(name, "weights.example", number, one) for number, one in enumerate(family.weighed, 1))
 
 
 def family_faults(rules: SizingRules, case: FamilyCase) -> list[str]:
@@ -60,4 +57,4 @@ def _request(rules: SizingRules, example: Example) -> int:
 def _weights(rules: SizingRules, example: WeightExample) -> int:
     """Bytes of the weights on the first rank."""
     grid = TensorGrid(example.tp, example.pp)
-    return weigh(example.config, rules.weights, grid, engine_version=example.vllm, gpu="NVIDIA H100 80GB HBM3").ranks[0].resident
+    return weigh(example.config, rules.models, grid, engine_version=example.vllm, gpu="NVIDIA H100 80GB HBM3").ranks[0].resident

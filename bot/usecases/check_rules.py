@@ -12,7 +12,6 @@ from bot.rulebook.model_names import load_model_names
 from bot.rulebook.models import load_models
 from bot.rulebook.overheads import load_overheads
 from bot.rulebook.planning import load_planning
-from bot.rulebook.weights import load_weights
 from bot.usecases.check_changes import changes
 from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
@@ -70,7 +69,7 @@ def _known(book: Rulebook, name: str) -> str:
 
 
 LOADERS: tuple[Callable[[], object], ...] = (
-    load_rulebook, load_models, load_weights, load_planning, load_gpus, load_overheads, load_model_names, load_architectures,
+    load_rulebook, load_models, load_planning, load_gpus, load_overheads, load_model_names, load_architectures,
 )  # fmt: skip
 """Every reader of rules/; each reports all its problems at once."""
 

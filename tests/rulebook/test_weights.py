@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.rulebook.load import RulebookError
-from bot.rulebook.weights import check, load_weights, narrowed
+from bot.rulebook.models import load_models
+from bot.rulebook.weights import check, narrowed
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def models(tmp_path: Path) -> Path:
 def test_a_key_that_nothing_reads_is_named_with_its_file(tmp_path: Path, models: Path) -> None:
     (models / "new.toml").write_text('family = "new"\narchitectures = ["New"]\n[weights]\nqk_nrom = "head"\n')
     with pytest.raises(RulebookError, match=r"new\.toml: \[weights\] has no 'qk_nrom'"):
-        load_weights(tmp_path)
+        load_models(tmp_path)
 
 
 def test_a_range_that_is_none_is_named() -> None:
@@ -28,24 +29,24 @@ def test_a_range_that_is_none_is_named() -> None:
 
 
 def test_an_example_of_another_shape_is_named_with_its_file(tmp_path: Path, models: Path) -> None:
-    (models / "new.toml").write_text('[weights]\n[[weights.example]]\nvllm = "0.32.0"\ntp = "two"\nbytes = 1\nconfig = {}\n')
+    (models / "new.toml").write_text('family = "new"\narchitectures = ["New"]\n[weights]\n[[weights.example]]\nvllm = "0.32.0"\ntp = "two"\nbytes = 1\nconfig = {}\n')
     (models / "old.toml").write_text("[weights\n")
     with pytest.raises(RulebookError) as broken:
-        load_weights(tmp_path)
+        load_models(tmp_path)
     assert "models/new.toml: [weights] Expected `int`, got `str` - at `$[0].tp`" in str(broken.value)
     assert "models/old.toml: " in str(broken.value)
 
 
 def test_a_value_of_another_kind_than_the_other_files_give_is_named(tmp_path: Path, models: Path) -> None:
     for name, value in (("a", "true"), ("b", '"yes"'), ("c", "{ full = true }"), ("d", "false")):
-        (models / f"{name}.toml").write_text(f'family = "{name}"\n[weights]\nqkv_bias = {value}\n')
+        (models / f"{name}.toml").write_text(f'family = "{name}"\nmodel_types = ["{name}"]\n[weights]\nqkv_bias = {value}\n')
     with pytest.raises(RulebookError) as broken:
-        load_weights(tmp_path)
+        load_models(tmp_path)
     assert broken.value.problems == ("models/b.toml: [weights] qkv_bias is a text, and a yes or no everywhere else",)
 
 
 def test_every_file_of_ours_reads() -> None:
-    assert load_weights().by_architecture["LlamaForCausalLM"].family == "llama"
+    assert load_models().by_architecture["LlamaForCausalLM"] == "llama"
 
 
 def test_a_change_is_laid_over_where_it_holds() -> None:

@@ -6,17 +6,15 @@ from typing import Any
 from bot.domain.shape import CACHES, Cache, ModelShape
 from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
 from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
-from bot.reading.model.numbers import Config, language_config
-from bot.rulebook.models import Family, LayerRule, Models
+from bot.reading.model.numbers import Config
+from bot.reading.model.resolved import resolve
+from bot.rulebook.family import Family, LayerRule
+from bot.rulebook.models import Models
 
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"heads": {"kv_heads": "kv_heads", "key_dim": "head_dim", "value_dim": "value_dim"}}
 """What a cache reads when its family does not say."""
 OPTIONAL = frozenset({"bounded"})
 """What a cache may be without."""
-
-
-class UnknownArchitecture(ValueError):
-    """No file in rules/models knows this architecture; the message names it and says what to do."""
 
 
 class UnknownDraft(ValueError):
@@ -32,8 +30,9 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
 
     Raises UnknownArchitecture, or Missing when a field that decides is absent; both messages name it.
     """
-    family, architecture, text = resolve(raw, models)
-    family = _on_device(family, architecture, models, compute)
+    found = resolve(raw, models)
+    text, architecture = found.text, found.architecture
+    family = _on_device(found.inner.family, architecture, models, compute)
     config = Config(text, raw, family, architecture)
     rule = layer_rule(config, family)
     layers = per_block(config, rule.blocks) if rule.blocks else _layers(config, family, rule)
@@ -69,8 +68,8 @@ def read_own_draft(raw: Mapping[str, Any], models: Models, method: str, target: 
 
     `method`: mtp or dspark. `target`: the model itself.
     """
-    _, architecture, text = resolve(raw, models)
-    family = models.families[target.family]
+    found, family = resolve(raw, models), models.families[target.family]
+    text, architecture = found.text, found.architecture
     behind = family.mtp if method == "mtp" else family.dspark
     if behind is None:
         raise UnknownDraft(f"no file in rules/models says how {architecture} predicts further tokens ({method})")
@@ -86,18 +85,6 @@ def read_own_draft(raw: Mapping[str, Any], models: Models, method: str, target: 
     return tuple(tuple(_cache(config, cache) for cache in family.kinds[kind]) for kind in kinds)
 
 
-def resolve(raw: Mapping[str, Any], models: Models) -> tuple[Family, str, Mapping[str, Any]]:
-    """(family, architecture as the engine names it, the language model's own part of the config)."""
-    architecture = (raw.get("architectures") or [""])[0]
-    family = _family(raw, models)
-    text = language_config(raw, family.traits.inside)
-    if not family.traits.language:
-        return family, architecture or family.architectures[0], text
-    inner = _family(text, models)
-    silent = family.traits.silent.get(str(text.get("model_type")), {})
-    return inner, architecture or inner.architectures[0], {**silent, **text}
-
-
 def differs_by_device(architecture: str, models: Models, compute: str) -> bool:
     """Whether the model's caches depend on the device, and this one's generation is not known."""
     known = {major for major in GENERATIONS if f"{architecture} on {major}" in models.by_architecture}
@@ -108,23 +95,6 @@ def _on_device(family: Family, architecture: str, models: Models, compute: str) 
     """The file for `architecture on 10`, where the devices of that generation keep other records; else the family itself."""
     name = models.by_architecture.get(f"{architecture} on {compute.partition('.')[0]}") if compute else None
     return models.families[name] if name else family
-
-
-def _family(config: Mapping[str, Any], models: Models) -> Family:
-    names = [str(name) for name in config.get("architectures") or []]
-    for name in names:
-        if name in models.by_architecture:
-            return models.families[models.by_architecture[name]]
-    kind = str(config.get("model_type") or "")
-    if not names and kind in models.by_type:
-        return models.families[models.by_type[kind]]
-    known = f"{len(models.by_architecture)} architectures are known"
-    said = ", ".join(names) or kind
-    if not said:
-        raise UnknownArchitecture("config.json names neither `architectures` nor a known `model_type`; give the model's own config.json")
-    raise UnknownArchitecture(
-        f"the architecture {said} is not in rules/models ({known}), so its cache cannot be planned; a file for its family teaches it"
-    )
 
 
 def _layers(config: Config, family: Family, rule: LayerRule) -> tuple[tuple[Cache, ...], ...]:

@@ -1,7 +1,6 @@
 """What drafts tokens for a model, as tensors: its own layers for further tokens, an EAGLE or DFlash head, Medusa's heads."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from bot.domain.tensors import ModelTensors, Part, Stretch, Table
 from bot.reading.model.tensor_attention import grouped, head_dim
@@ -16,15 +15,12 @@ MOST_HEADS = 64
 """More than any Medusa has."""
 
 
-def own_tensors(
-    config: Mapping[str, Any], rules: Mapping[str, Any], method: str, count: int, dtype: str, *, own_embedding: bool
-) -> ModelTensors:
+def own_tensors(f: Fields, method: str, count: int, dtype: str, *, own_embedding: bool) -> ModelTensors:
     """`count` layers of the model's own for further tokens: a layer of the model, what joins hidden state and embedding, and norms.
 
     Embedding and output table are the model's own, but for the embedding where the model has that on another stage.
     Source: vllm/model_executor/models/deepseek_mtp.py, qwen3_next_mtp.py and those beside them; llm_base_proposer.py for what is shared.
     """
-    f = Fields(config, rules)
     said = f.rule(method)
     if not isinstance(said, Mapping):
         raise MissingField("no [weights] in rules/models says how this model's layers for further tokens are made")
@@ -96,9 +92,8 @@ JOINS: Mapping[str, Join] = {
 """What `projection` in a family's `mtp` or `dspark` may say."""
 
 
-def draft_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str, *, own_embedding: bool) -> ModelTensors:
+def draft_tensors(f: Fields, dtype: str, *, own_embedding: bool) -> ModelTensors:
     """A model that only drafts, from its own config.json."""
-    f = Fields(config, rules)
     layers, ends = DRAFTS[str(f.rule("draft"))](f)
     if own_embedding:
         ends = (*ends, Table("embed_tokens", f.find("vocab"), f.find("hidden")))

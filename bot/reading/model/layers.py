@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.domain.shape import Cache, Heads
 from bot.reading.model.numbers import Config, Missing
-from bot.rulebook.models import Family, LayerRule
+from bot.rulebook.family import Family, LayerRule
 
 MOST_LAYERS = 10_000
 """More than any model has; a larger number is a slip, and a list of as many layers would fill the memory."""

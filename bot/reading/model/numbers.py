@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite, prod
 from typing import Any
 
-from bot.rulebook.models import Family, Field, Word, as_field
+from bot.rulebook.family import Family, Field, Word, as_field
 
 
 class Missing(ValueError):
@@ -107,31 +107,6 @@ def at_path(config: Mapping[str, Any], path: str) -> Any:
         else:
             return None
     return value
-
-
-def language_config(raw: Mapping[str, Any], inside: Iterable[str]) -> Mapping[str, Any]:
-    """The language model's part of a config: the first of `inside` that is there, else the whole."""
-    for key in inside:
-        value = at_path(raw, key)
-        if isinstance(value, Mapping):
-            return with_wide_layers(value)
-    return with_wide_layers(raw)
-
-
-def with_wide_layers(text: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same, with Gemma 4's sizes of layers without a window under the names of older files.
-
-    Files of transformers 5.2x list them layer by layer (`per_layer_config`). Source: its integrations/heterogeneity.
-    """
-    listed = text.get("per_layer_config")
-    wide = (
-        next((one for one in listed.values() if isinstance(one, Mapping) and "head_dim" in one), None)
-        if isinstance(listed, Mapping)
-        else None
-    )
-    if wide is None or "global_head_dim" in text:
-        return text
-    return {**text, "global_head_dim": wide["head_dim"], "num_global_key_value_heads": wide.get("num_key_value_heads")}
 
 
 def stretched(limit: int, scaling: Any, model_type: str) -> int:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.reading.model.numbers import with_wide_layers
+from bot.reading.model.resolved import resolve
+from bot.rulebook.models import Models
 
 NAMES: Mapping[str, Sequence[str]] = {
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim"),
@@ -27,8 +28,6 @@ NAMES: Mapping[str, Sequence[str]] = {
     ),
     "theta": ("rope_theta",),
 }  # fmt: skip
-TEXT = ("text_config", "llm_config", "language_config", "thinker_config", "llama_config", "decoder_config", "llm_cfg", "vlm_config")
-
 
 MOST_LAYERS = 4096
 """More layers than any model has; a larger count is a mistake or mischief."""
@@ -50,18 +49,17 @@ def plausible_layers(count: int, what: str = "layers") -> int:
 class Fields:
     """One config.json: the language part first, then what stands around it, then the family's own defaults."""
 
-    def __init__(self, config: Mapping[str, Any], rules: Mapping[str, Any] | None = None) -> None:
-        self.config = config
-        self.text = text_part(config)
-        weights = rules or {}
-        self.rules: Mapping[str, Any] = weights
-        self.defaults: Mapping[str, Any] = weights.get("defaults") or {}
+    def __init__(self, config: Mapping[str, Any], text: Mapping[str, Any], rules: Mapping[str, Any]) -> None:
+        self.config, self.text, self.rules = config, text, rules
+        self.defaults: Mapping[str, Any] = rules.get("defaults") or {}
 
     def changed(self, **values: int) -> "Fields":
         """The same file with some of the language part's keys changed, as one of its layers has them."""
-        other = Fields(self.config, self.rules)
-        other.text = {**self.text, **values}
-        return other
+        return Fields(self.config, {**self.text, **values}, self.rules)
+
+    def without_towers(self) -> "Fields":
+        """The same without its vision and audio towers."""
+        return Fields(self.config, self.text, {**self.rules, "towers": ()})
 
     def raw(self, key: str, default: Any = None) -> Any:
         """A key as the file writes it, dotted for a table within; null counts as absent."""
@@ -119,10 +117,10 @@ def _alike(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value and all(one == value[0] for one in value) else value
 
 
-def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The language model's own table in a config that wraps several models."""
-    for key in TEXT:
-        inner = config.get(key)
-        if isinstance(inner, Mapping):
-            return text_part(inner)
-    return with_wide_layers(config)
+def fields_of(config: Mapping[str, Any], models: Models, version: str, gpu: str = "") -> Fields:
+    """A config.json beside its family's [weights] for one engine version and GPU (as the engine or a log names it).
+
+    Raises UnknownArchitecture where no file knows the model, or the one in it.
+    """
+    found = resolve(config, models)
+    return Fields(config, found.text, models.weights(found.outer, found.inner, version, gpu))

@@ -82,12 +82,8 @@ EXTRAS: Mapping[str, Callable[[Fields], Modules]] = {
 DTYPES = {"float32": 4, "float": 4, "bfloat16": 2, "float16": 2, "half": 2}
 
 
-def read_tensors(config: Mapping[str, Any], rules: Mapping[str, Any], dtype: str = "auto") -> ModelTensors:
-    """All tensors of one model. `rules`: the family's [weights], narrowed to one engine version, GPU and architecture.
-
-    MissingField when a field that decides is absent.
-    """
-    f = Fields(config, rules)
+def read_tensors(f: Fields, dtype: str = "auto") -> ModelTensors:
+    """All tensors of one model. MissingField when a field that decides is absent."""
     layers = layer_count(f)
     kinds = list(zip(mixer_kinds(f, layers), feed_kinds(f, layers), indexer_kinds(f, layers), strict=True))
     made: dict[tuple[str, str, bool], Modules] = {}

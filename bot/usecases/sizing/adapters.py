@@ -6,7 +6,6 @@ from typing import NamedTuple
 from bot.domain.size import GIB, gib
 from bot.domain.tensors import TensorGrid, Unplaceable
 from bot.reading.model.tensor_fields import MissingField
-from bot.rulebook.weights import UnknownWeights
 from bot.usecases.sizing.question import Asked
 from bot.usecases.sizing.values import Refused, amount, counted, flag
 from bot.usecases.sizing.weigh import weigh_adapters
@@ -36,14 +35,14 @@ def adapters(asked: Asked, grid: TensorGrid) -> Change:
     if kept < slots:
         raise Refused(f"max_cpu_loras {kept} is smaller than max_loras {slots}", by="engine")
     weigh = partial(
-        weigh_adapters, given["config"], asked.weight_rules, engine_version=asked.version, gpu=asked.gpu.id if asked.gpu else "",
+        weigh_adapters, given["config"], asked.models, engine_version=asked.version, gpu=asked.gpu.id if asked.gpu else "",
         rank=rank, fully=flag(given, "fully_sharded_loras", False),
     )  # fmt: skip
     try:
         added, whole = weigh(grid, slots=slots), sum(weigh(TensorGrid(pp=grid.pp), slots=1))
     except Unplaceable as error:
         raise Refused(str(error), by="engine") from error
-    except (UnknownWeights, MissingField) as error:
+    except MissingField as error:
         return Change(none, (f"slots for LoRA adapters are not counted: {error}",))
     said = (
         f"{slots} slot{'s' if slots > 1 else ''} for LoRA adapters of rank {rank} add {gib(max(added))} of weights on a rank, "

@@ -6,9 +6,9 @@ from typing import Any
 
 from bot.domain.foreign import foreign_json
 from bot.domain.shape import Cache, ModelShape
-from bot.reading.model.config import UnknownArchitecture, UnknownDraft, read_own_draft, read_shape
+from bot.reading.model.config import UnknownDraft, read_own_draft, read_shape
 from bot.reading.model.numbers import Missing
-from bot.rulebook.models import Models
+from bot.rulebook.models import Models, UnknownArchitecture
 from bot.usecases.sizing.values import Refused, counted, shown
 
 OLDER = {

@@ -12,7 +12,6 @@ from bot.reading.model.config import differs_by_device, read_shape
 from bot.rulebook.gpus import Gpus, GpuSpec, load_gpus
 from bot.rulebook.models import Models, load_models
 from bot.rulebook.planning import Planning, load_planning
-from bot.rulebook.weights import WeightRules, load_weights
 from bot.usecases.sizing.arguments import ARGUMENTS
 from bot.usecases.sizing.card import refuse_old_card, settle_dtype
 from bot.usecases.sizing.draft import Draft, read_draft
@@ -39,13 +38,12 @@ class SizingRules:
     models: Models
     planning: Planning
     gpus: Gpus
-    weights: WeightRules
 
 
 @lru_cache(maxsize=1)
 def load_sizing() -> SizingRules:
     """The sizing rules, read once; RulebookError with every problem when a file is broken."""
-    return SizingRules(load_models(), load_planning(), load_gpus(), load_weights())
+    return SizingRules(load_models(), load_planning(), load_gpus())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Asked:
     max_num_batched_tokens: int
     fit_length: bool
     arguments: Mapping[str, Any]
-    weight_rules: WeightRules
+    models: Models
     draft: Draft | None = None
     assumptions: tuple[str, ...] = ()
 
@@ -99,7 +97,7 @@ def read_question(rules: SizingRules, question: Mapping[str, Any]) -> Asked:
         max_num_batched_tokens=tokens,
         fit_length=question.get("max_model_len") in AUTO_LENGTH,
         arguments=question,
-        weight_rules=rules.weights,
+        models=rules.models,
         draft=draft,
         assumptions=(*_assumptions(question, shape, draft, engine.rules), *_engine_assumed(rules, shape, engine)),
     )

@@ -10,8 +10,8 @@ from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import RankBudget
 from bot.domain.foreign import foreign_json
-from bot.reading.model.config import UnknownArchitecture
 from bot.reading.model.numbers import Missing
+from bot.rulebook.models import UnknownArchitecture
 from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.sizing.as_json import sizing_document

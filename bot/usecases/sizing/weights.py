@@ -9,7 +9,6 @@ from bot.domain.size import gib
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.model.quantization_config import UnknownQuantization
 from bot.reading.model.tensor_fields import MissingField
-from bot.rulebook.weights import UnknownWeights
 from bot.usecases.sizing.adapters import Change, adapters, offloaded
 from bot.usecases.sizing.draft import Draft
 from bot.usecases.sizing.question import Asked
@@ -43,7 +42,7 @@ def weights_of(asked: Asked) -> Held:
         weights = _from_config(asked)
     except Unplaceable as error:
         raise Refused(str(error), by="engine") from error
-    except (UnknownWeights, MissingField, UnknownQuantization) as error:
+    except (MissingField, UnknownQuantization) as error:
         return Held(None, (f"{UNKNOWN}{error}",))
     held = Held([rank.resident for rank in weights.ranks], weights.assumptions, [rank.peak for rank in weights.ranks])
     changes = (adapters(asked, _grid(asked)), offloaded(asked, tuple(rank.layers for rank in weights.ranks)))
@@ -71,7 +70,7 @@ def _with_draft(asked: Asked, held: Held) -> Held:
         weights = _of_draft(asked, draft)
     except Unplaceable as error:
         raise Refused(f"the draft: {error}", by="engine") from error
-    except (UnknownWeights, MissingField, UnknownQuantization) as error:
+    except (MissingField, UnknownQuantization) as error:
         return Held(held.bytes, (*held.assumed, f"the weights of what drafts are not counted: {error}"), held.loading)
     added = [0] * (asked.grid.ranks - asked.grid.tp) + [rank.resident for rank in weights.ranks]
     return Held(
@@ -85,7 +84,7 @@ def _of_draft(asked: Asked, draft: Draft) -> Weights:
     given, own = asked.arguments, draft.config is None
     return weigh_draft(
         draft.config or given["config"],
-        asked.weight_rules,
+        asked.models,
         _grid(asked),
         layers=len(draft.layers),
         own=draft.method if own else "",
@@ -109,7 +108,7 @@ def _from_config(asked: Asked) -> Weights:
     given = asked.arguments
     return weigh(
         given["config"],
-        asked.weight_rules,
+        asked.models,
         _grid(asked),
         engine_version=asked.version,
         gpu=_gpu(asked),

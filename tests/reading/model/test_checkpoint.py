@@ -4,10 +4,10 @@ from typing import Any
 
 from bot.domain.tensors import StoredTensor, TensorGrid
 from bot.reading.model.checkpoint import stored_modules
-from bot.rulebook.weights import load_weights
+from bot.rulebook.models import load_models
 from bot.usecases.sizing.weigh import weigh
 
-RULES = load_weights()
+MODELS = load_models()
 SMALL: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
     "num_key_value_heads": 8, "head_dim": 32, "vocab_size": 1024, "max_position_embeddings": 64, "tie_word_embeddings": False,
@@ -41,7 +41,7 @@ def test_all_experts_of_a_layer_are_one_module() -> None:
 
 
 def ranks(config: dict[str, Any], tensors: dict[str, StoredTensor] | None, tp: int = 1, **more: Any) -> tuple[int, str]:
-    found = weigh(config, RULES, TensorGrid(tp), engine_version="0.32.0", tensors=tensors, **more)
+    found = weigh(config, MODELS, TensorGrid(tp), engine_version="0.32.0", tensors=tensors, **more)
     return found.ranks[0].resident, found.assumptions[0]
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape
-from bot.reading.model.config import UnknownArchitecture, read_shape
+from bot.reading.model.config import read_shape
 from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
 from bot.reading.model.numbers import Missing, stretched
-from bot.rulebook.models import load_models
+from bot.rulebook.models import UnknownArchitecture, load_models
 
 MODELS = load_models()
 DENSE: dict[str, Any] = {

@@ -10,10 +10,10 @@ from bot.budget.weights import Weights
 from bot.domain.tensors import TensorGrid, Unplaceable
 from bot.reading.model.quantization_config import UnknownQuantization
 from bot.reading.model.tensor_fields import MissingField
-from bot.rulebook.weights import UnknownWeights, load_weights
+from bot.rulebook.models import UnknownArchitecture, load_models
 from bot.usecases.sizing.weigh import weigh
 
-RULES = load_weights()
+MODELS = load_models()
 LLAMA_8B: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": False,
@@ -70,11 +70,11 @@ def weighed(
     config: dict[str, Any], tp: int = 1, pp: int = 1, *, version: str = "0.32.0", gpu: str = "NVIDIA H100 80GB HBM3", **more: Any
 ) -> Weights:
     grid = {key: more.pop(key) for key in ("dp", "experts_parallel", "encoder_data") if key in more}
-    return weigh(config, RULES, TensorGrid(tp, pp, **grid), engine_version=version, gpu=gpu, **more)
+    return weigh(config, MODELS, TensorGrid(tp, pp, **grid), engine_version=version, gpu=gpu, **more)
 
 
 def test_an_architecture_that_no_file_knows_is_refused_by_name() -> None:
-    with pytest.raises(UnknownWeights, match="FancyForCausalLM"):
+    with pytest.raises(UnknownArchitecture, match="FancyForCausalLM"):
         weighed(LLAMA_8B | {"architectures": ["FancyForCausalLM"]})
 
 
