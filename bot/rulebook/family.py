@@ -159,6 +159,11 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weights: dict[str, Any] = {}
 
     @property
+    def by_device(self) -> bool:
+        """Whether it says what devices of one generation keep (`Name on 10`); what the model weighs stands with `Name`."""
+        return bool(self.architectures) and all(" on " in name for name in self.architectures)
+
+    @property
     def weighed(self) -> list[WeightExample]:
         """What the engine was seen to count of its tensors."""
         return msgspec.convert(self.weights.get("example", []), list[WeightExample])

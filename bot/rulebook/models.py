@@ -92,10 +92,14 @@ def load_models(folder: Path | None = None) -> Models:
 
 def _parse(path: Path, problems: list[str]) -> Family | None:
     try:
-        return msgspec.convert(rtoml.load(path), Family)
+        said = rtoml.load(path)
+        one = msgspec.convert(said, Family)
     except ValueError as error:
         problems.append(f"{path.name}: {error}")
         return None
+    if "weights" not in said and one.family != GENERAL and not one.by_device:
+        problems.append(f"{path.name}: a family needs [weights], be it empty: plain attention and a gated feed-forward")
+    return one
 
 
 def _complete(one: Family, general: Family) -> Family:

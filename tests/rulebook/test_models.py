@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.rulebook.load import RulebookError
-from bot.rulebook.models import Models, load_models
+from bot.rulebook.models import Models, UnknownArchitecture, load_models
 
 MODELS = load_models()
 
@@ -57,13 +57,40 @@ def test_a_cache_reads_only_its_own_attributes_from_known_fields(tmp_path: Path)
     assert "window = 'w' is not one of [fields]" in told
 
 
+def test_a_family_that_says_nothing_of_its_tensors_is_named_unless_another_file_weighs_it(tmp_path: Path) -> None:
+    told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n', b='family = "b"\narchitectures = ["A on 10"]\n')
+    assert "models/a.toml: a family needs [weights]" in told
+    assert "models/b.toml" not in told
+
+
 def test_a_layer_rule_names_one_reader(tmp_path: Path) -> None:
     told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n[[layers]]\nall = "full"\nevery = "n"\n')
     assert "layers #1: name exactly one of all, list, letters, every, indices, below, blocks" in told
 
 
 def test_a_family_takes_from_the_general_file_what_it_does_not_say(tmp_path: Path) -> None:
-    models: Models = load_models(folder(tmp_path, a='family = "a"\narchitectures = ["A"]\n[fields]\nheads = "h"\n'))
+    models: Models = load_models(folder(tmp_path, a='family = "a"\narchitectures = ["A"]\n[fields]\nheads = "h"\n[weights]\n'))
     family = models.families[models.by_architecture["A"]]
     assert family.layers[0].all == "full"
     assert family.kinds["full"] == [{"cache": "heads"}]
+
+
+@pytest.mark.parametrize("config", [
+    {"architectures": ["FancyForCausalLM"]},
+    {"architectures": ["FancyForCausalLM"], "model_type": "llama"},
+    {"model_type": "fancy"},
+])  # fmt: skip
+def test_a_config_that_names_what_no_file_knows_is_refused_whatever_its_type(config: dict[str, object]) -> None:
+    with pytest.raises(UnknownArchitecture, match=r"the architecture (FancyForCausalLM|fancy) is not in rules/models"):
+        MODELS.find(config)
+
+
+def test_a_config_without_names_says_what_to_give() -> None:
+    with pytest.raises(UnknownArchitecture, match="names neither `architectures` nor a known `model_type`"):
+        MODELS.find({})
+
+
+def test_the_first_known_name_decides_and_a_type_stands_for_its_class() -> None:
+    assert MODELS.find({"architectures": ["FancyForCausalLM", "LlamaForCausalLM"]}).name == "LlamaForCausalLM"
+    assert MODELS.find({"model_type": "qwen3_next"}).name == "Qwen3NextForCausalLM"
+    assert MODELS.find({"model_type": "qwen2_5_vl"}).name == "qwen2_5_vl"

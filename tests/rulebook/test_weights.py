@@ -29,7 +29,9 @@ def test_a_range_that_is_none_is_named() -> None:
 
 
 def test_an_example_of_another_shape_is_named_with_its_file(tmp_path: Path, models: Path) -> None:
-    (models / "new.toml").write_text('family = "new"\narchitectures = ["New"]\n[weights]\n[[weights.example]]\nvllm = "0.32.0"\ntp = "two"\nbytes = 1\nconfig = {}\n')
+    (models / "new.toml").write_text(
+        'family = "new"\narchitectures = ["New"]\n[weights]\n[[weights.example]]\nvllm = "0.32.0"\ntp = "two"\nbytes = 1\nconfig = {}\n'
+    )
     (models / "old.toml").write_text("[weights\n")
     with pytest.raises(RulebookError) as broken:
         load_models(tmp_path)

@@ -133,6 +133,17 @@ def narrow_query(f: Fields) -> Modules:
     )
 
 
+def learned_tokens(f: Fields) -> Modules:
+    """openPangu Pro V2: keys of two parts beside narrower values, and keys and values of tokens that stand before every request.
+
+    Source: vLLM models/openpangu.py OpenPanguSinkAttention.
+    """
+    key, value = f.number("qk_nope_dim") + f.number("qk_rope_dim"), f.number("v_channels")
+    tokens = plausible_layers(int(f.raw("param_sink_number", 0)), "learned tokens")
+    learned = Plain((Part(kv_heads(f), tokens * (key + value), "heads"),))
+    return (*grouped(f, dim=key, value_dim=value), vector(key), learned)
+
+
 def picture_attention(f: Fields) -> Modules:
     """Llama 3.2 Vision's layers that read the picture: head norms and two gates beside the matrices. Source: vLLM models/mllama.py."""
     return (*grouped(f), vector(2 * head_dim(f) + 2))

@@ -7,6 +7,7 @@ from bot.domain.tensors import ModelTensors
 from bot.reading.model.tensor_attention import (
     grouped,
     indexed,
+    learned_tokens,
     narrow_query,
     picture_attention,
     relative,
@@ -38,6 +39,7 @@ MIXERS: Mapping[str, Callable[[Fields], Modules]] = {
     "attention-indexed": indexed,
     "attention-index-query": index_query,
     "attention-narrow-query": narrow_query,
+    "attention-learned-tokens": learned_tokens,
     "attention-picture": picture_attention,
     "attention+mamba2": lambda f: (*grouped(f), *mamba2(f)),
     "attention+cross": lambda f: (*grouped(f), *grouped(f), vector(0)),

@@ -6,7 +6,7 @@ from bot.domain.tensors import Part
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
-from bot.reading.model.towers_audio import mel_table, qwen_audio, whisper_encoder
+from bot.reading.model.towers_audio import mel_table, mimo_audio, qwen_audio, whisper_encoder
 from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
 from bot.reading.model.towers_other import (
     blip2_queries,
@@ -28,7 +28,7 @@ from bot.reading.model.towers_pictures import (
     sam_and_qwen2,
     siglip_head,
 )
-from bot.reading.model.towers_qwen import bailing_vision, qwen2_vision, qwen3_vision, qwen25_vision
+from bot.reading.model.towers_qwen import bailing_vision, mimo_vision, qwen2_vision, qwen3_vision, qwen25_vision
 from bot.reading.model.towers_shuffled import (
     dino_and_siglip,
     idefics3_vision,
@@ -184,6 +184,8 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "dino-and-siglip": dino_and_siglip,
     "idefics3-vision": idefics3_vision,
     "mel-table": mel_table,
+    "mimo-audio": mimo_audio,
+    "mimo-vision": mimo_vision,
     "minicpm-merging": minicpm_merging,
     "nvlm-vision": nvlm_vision,
     "ovis-vision": ovis_vision,
@@ -208,9 +210,10 @@ def tower(f: Fields) -> Modules:
 
 GENERIC: Mapping[str, str] = {
     "vision": "the vision tower is counted as a plain transformer with a two-layer projector, from its config",
+    "mimo-audio": "the sound tokenizer in the checkpoint's folder, a model of its own, is not counted",
     "qwen-audio": "the audio tower is counted as Whisper's encoder, from its config",
 }
-"""Towers whose classes differ from family to family, and what is said of them."""
+"""Towers that are counted roughly or in part, and what is said of them."""
 
 
 def tower_notes(f: Fields) -> tuple[str, ...]:

@@ -1,8 +1,13 @@
 """Audio encoders, as tensors."""
 
-from bot.reading.model.tensor_fields import Fields
+from collections.abc import Mapping
+
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, blocks, full
+
+QWEN2_WORDS = 151936
+"""Rows of the table of words that transformers' Qwen2Config gives where nobody says."""
 
 
 def whisper_encoder(f: Fields) -> Modules:
@@ -32,3 +37,22 @@ def mel_table(f: Fields) -> Modules:
     """Inkling's ear: a table of mel values; its eye, a few matrices, is not counted. Source: vllm/models/inkling/common/towers.py."""
     a, text = Sizes(f, "audio_config"), f.find("hidden")
     return [vector((int(a("n_mel_bins", default=80)) * int(a("mel_vocab_size", default=256)) + 1) * text)]
+
+
+def mimo_audio(f: Fields) -> Modules:
+    """MiMo V2.5's ear: tables of sound tokens and a small Qwen 2 on every rank, with its unused table of words.
+
+    What makes sound tokens has a config.json of its own and is not counted. Source: vLLM models/mimo_audio.py MimoAudioEncoder.
+    """
+    if not isinstance(f.config.get("audio_config"), Mapping):
+        return []
+    a = Sizes(f, "audio_config")
+    hidden, inner = int(a("input_local_dim", default=1024)), int(a("input_local_intermediate_size", default=4096))
+    out = int(a("out_hidden_size", default=4096))
+    words = str(a("speech_vocab_size", default="1025-1025-129-129-129-129-129-129")).split("-")
+    tables = sum(map(int, words)) * (1 if len(words) > 1 else int(a("audio_channels", default=8)))
+    one = vector(4 * hidden * hidden + 3 * hidden + 3 * hidden * inner + 2 * hidden)
+    joined = hidden * int(a("group_size", default=4))
+    ahead = joined * 4 * (joined + out) if int(a("projection_layers", default=1)) == 2 else joined * out
+    layers = plausible_layers(int(a("input_local_layers", default=6)), "layers in its tower")
+    return [vector((tables + QWEN2_WORDS) * hidden), *[one] * layers, vector(ahead)]

@@ -1,7 +1,7 @@
 """The vision towers of the Qwen models, as tensors."""
 
 from bot.domain.tensors import Part
-from bot.reading.model.tensor_fields import Fields
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, patches, turned, wide
 
@@ -33,6 +33,29 @@ def qwen25_vision(f: Fields) -> Modules:
         wide(merged, Part(merged)),
         back(Part(merged), int(v("out_hidden_size"))),
         turned(hidden // int(v("num_heads"))),
+    ]
+
+
+def mimo_vision(f: Fields) -> Modules:
+    """MiMo V2.5's tower and merger: Qwen 2.5's with fewer key heads, wide query heads and sinks. Source: vLLM models/mimo_v2_omni.py."""
+    v = Sizes(f, "vision_config")
+    hidden, inner, heads, keys = int(v("hidden_size")), int(v("intermediate_size")), int(v("num_heads")), int(v("num_key_value_heads"))
+    query, value = int(v("qk_channels")), int(v("kv_channels"))
+    merged = hidden * int(v("spatial_merge_size")) ** 2
+    one: Modules = [
+        wide(hidden, Part(heads, query), Part(keys, query), Part(keys, value)),
+        back(Part(heads, value), hidden),
+        wide(hidden, Part(inner), Part(inner)),
+        back(Part(inner), hidden),
+        vector(2 * hidden + (heads if v("use_sink", default=False) else 0)),
+    ]
+    return [
+        patches(3 * int(v("temporal_patch_size")) * int(v("patch_size")) ** 2, hidden, bias=False),
+        *one * plausible_layers(int(v("depth")), "layers in its tower"),
+        vector(hidden),
+        wide(merged, Part(merged), bias=False),
+        back(Part(merged), int(v("out_hidden_size")), bias=False),
+        turned(query),
     ]
 
 

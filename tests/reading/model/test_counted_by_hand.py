@@ -1,0 +1,62 @@
+"""Families that no engine was seen to count: parameters by hand, matrix by matrix as vLLM's classes make them."""
+
+from typing import Any
+
+import pytest
+
+from bot.domain.tensors import TensorGrid
+from bot.rulebook.models import load_models
+from bot.usecases.sizing.weigh import weigh
+
+PANGU: dict[str, Any] = {
+    "architectures": ["PanguProMoEV2ForCausalLM"], "hidden_size": 2560, "num_hidden_layers": 4, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "qk_nope_dim": 64, "qk_rope_dim": 64, "v_channels": 96, "param_sink_number": 128, "n_routed_experts": 8,
+    "n_shared_experts": 1, "first_k_dense_replace": 1, "intermediate_size": 1000, "moe_intermediate_size": 256, "vocab_size": 1024,
+    "max_position_embeddings": 4096, "sandwich_norm": True,
+}  # fmt: skip
+MIMO: dict[str, Any] = {
+    "architectures": ["MiMoV2OmniForCausalLM"], "hidden_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4,
+    "num_key_value_heads": 4, "head_dim": 64, "v_head_dim": 64, "swa_head_dim": 64, "intermediate_size": 512, "vocab_size": 64,
+    "max_position_embeddings": 128,
+    "hybrid_layer_pattern": [0], "vision_config": {
+        "depth": 2, "hidden_size": 64, "intermediate_size": 96, "num_heads": 4, "num_key_value_heads": 2, "qk_channels": 32,
+        "kv_channels": 24, "spatial_merge_size": 2, "temporal_patch_size": 2, "patch_size": 4, "out_hidden_size": 256, "use_sink": True,
+    },
+    "audio_config": {
+        "speech_vocab_size": "9-5", "input_local_dim": 32, "input_local_intermediate_size": 48, "input_local_layers": 3, "group_size": 4,
+        "out_hidden_size": 256,
+    },
+}  # fmt: skip
+PANGU_PARTS = (
+    4 * (2560 * (32 * 128 + 8 * 128 + 8 * 96) + 32 * 96 * 2560 + 128 + 128 * 8 * (128 + 96) + 4 * 2560),
+    3 * 2560 * 1000,
+    3 * (2560 * 8 + 8 * 3 * 2560 * 256 + 3 * 2560 * 256),
+    2 * 1024 * 2560 + 2560 + 4096 * 64,
+)  # attention with norms, the dense feed-forward, experts, ends
+MIMO_TEXT = 4 * 256 * 256 + 3 * 256 * 512 + 2 * 256 + 2 * 64 * 256 + 256 + 2 * 128 * 64
+MIMO_EYE = (
+    2 * (64 * (4 * 32 + 2 * 32 + 2 * 24) + 240 + 4 * 24 * 64 + 64 + 3 * 64 * 96 + 2 * 96 + 64 + 2 * 64 + 4)
+    + 3 * 2 * 16 * 64 + 64 + 256 * 256 + 256 * 256 + 8192 * 16
+)  # fmt: skip
+MIMO_EAR = (9 + 5 + 151936) * 32 + 3 * (4 * 32 * 32 + 3 * 32 + 3 * 32 * 48 + 2 * 32) + 4 * 32 * 256
+
+
+def resident(config: dict[str, Any], tp: int = 1, **more: Any) -> int:
+    return weigh(config, load_models(), TensorGrid(tp), engine_version="0.33.0", **more).ranks[0].resident
+
+
+@pytest.mark.parametrize(
+    ("config", "parameters"),
+    [
+        (PANGU, sum(PANGU_PARTS)),
+        (MIMO, MIMO_TEXT + MIMO_EYE + MIMO_EAR),
+        ({name: value for name, value in MIMO.items() if name != "audio_config"}, MIMO_TEXT + MIMO_EYE),
+    ],
+)
+def test_a_model_has_the_parameters_of_its_classes(config: dict[str, Any], parameters: int) -> None:
+    assert resident(config) == 2 * parameters
+
+
+def test_what_is_left_out_of_an_ear_is_said() -> None:
+    said = weigh(MIMO, load_models(), TensorGrid(), engine_version="0.33.0").assumptions
+    assert any("sound tokenizer" in one for one in said)
