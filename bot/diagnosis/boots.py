@@ -11,6 +11,8 @@ BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
 _COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
 _CAPTURES = ("vllm.capture-begins", "vllm.graphs-captured")
 _POOL = ("vllm.available-kv", "vllm.kv-size", "vllm.blocks", "vllm.max-concurrency", "vllm.v0-terms", "vllm.kv-pinned")
+REFUSED = 500
+"""The first of HTTP's answers by which a server says that it failed."""
 Engine = tuple[str, int | None]
 """(container or stage, engine index): who shares one engine core."""
 
@@ -38,7 +40,8 @@ def came_up_later(facts: Sequence[Fact], failure: Fact | None) -> Fact | None:
     """The first word after an allocation has failed that an engine serves, where none had said so before."""
     if failure is None or "allocation-failed" not in failure.kinds or not _in_its_place(facts, failure):
         return None
-    said = [f for f in facts if f.source == failure.source and f.speaker.group == failure.speaker.group and "ready" in f.kinds]
+    own = (f for f in facts if f.source == failure.source and f.speaker.group == failure.speaker.group and "ready" in f.kinds)
+    said = [f for f in own if f.fields.get("status", 200) < REFUSED]  # a front end outlives its engine, and answers for it
     return None if not said or said[0].order < failure.order else said[0]
 
 

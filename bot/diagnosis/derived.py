@@ -99,6 +99,7 @@ def _of_progress(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         yield stated("before-cache", error)
     for state, begins, ends in (
         ("capture-open", "vllm.capture-begins", ("vllm.graphs-captured",)),
+        ("sizes-open", "vllm.compile-size", ("vllm.capture-begins", "vllm.graphs-captured")),
         ("autotune-open", "vllm.autotune-begins", ("vllm.autotune-ends", "vllm.capture-begins")),
     ):
         begun = next((f for f in reversed(before) if f.id == begins), None)

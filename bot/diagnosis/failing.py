@@ -66,6 +66,10 @@ def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
     named = {f.fields["rank"] for f in evidence.facts if "rank-failed" in f.kinds} if gpu is None else set()
     if len(named) == 1 and (grid.world is None or max(named) < grid.world) and not grid.several:
         return Rank(number=max(named), label=f"rank {max(named)}", basis="message")
+    if (own := _by_its_engine(evidence, speaker, gpu)) is not None:
+        return own
+    if speaker is not None and speaker.label == "VllmWorkerProcess" and grid.world == 2 and not grid.several:
+        return Rank(number=1, label=speaker.label, pid=speaker.pid, basis="tag", gpu_index=gpu if isinstance(gpu, int) else None)
     if (fact is None or "no_cache_blocks" in fact.kinds) and (short := _without_pool(evidence)) is not None:
         return short
     if fact is not None and fact.kinds & {"host-kill", "no_cache_blocks", "context_exceeds_cache"}:
@@ -111,6 +115,19 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
     if _only_worker(evidence, speaker, fact):
         return _alone(speaker, pid)
     return None
+
+
+def _by_its_engine(evidence: Evidence, speaker: Speaker | None, gpu: object) -> Rank | None:
+    """The one worker of an engine of several: it runs in the engine's own process, which signs with its data-parallel place."""
+    place = speaker.parts.get("engine") if speaker is not None and speaker.role == "engine-core" else None
+    grid = evidence.grid
+    if speaker is None or place is None or not (place or (grid.dp or 1) > 1) or grid.several or {grid.pp, grid.tp} - {None, 1}:
+        return None
+    paths = [frame.path for frame in evidence.frames if frame.speaker.key == speaker.key]
+    if not any(file in path for path in paths for file in _WORKER_FILES) or any("multiproc_executor.py" in path for path in paths):
+        return None
+    index = gpu if isinstance(gpu, int) else None
+    return Rank(number=place, label=speaker.label, dp=place, pp=0, tp=0, gpu_index=index, pid=speaker.pid, basis="tag")
 
 
 def _alone(speaker: Speaker | None, pid: int | None) -> Rank:

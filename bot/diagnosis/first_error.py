@@ -62,6 +62,8 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     ready = max((f.order for f in evidence.facts if "ready" in f.kinds), default=0)
     over = [f.order for f in evidence.facts if "recovers" in f.kinds and f.order < ready]
     candidates = [f for f in candidates if not any(0 <= order - f.order <= RETRIED_WITHIN for order in over)]
+    ended = {f.source for f in evidence.facts if "ends-itself" in f.kinds}
+    candidates = [f for f in candidates if f.id != "host.killed" or f.source not in ended]  # by the engine's own hand
     if not candidates:
         return None
     above: dict[tuple[str, int, int], list[Fact]] = {}

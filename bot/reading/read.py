@@ -19,6 +19,7 @@ from bot.reading.models import model_named
 from bot.reading.ranks import grid_of, ranks_of
 from bot.reading.select import MANY
 from bot.reading.text import harmless, split_lines
+from bot.reading.tracebacks import without_library_code
 from bot.reading.versions import engine_of, narrowed_range, printed_version
 from bot.rulebook.book import Rulebook
 
@@ -44,7 +45,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     since = before + 1 if len(_sources(contributions)) > before else 1
     facts, frames = read_facts(book, lines)
     facts = _without_asides(book, contributions, facts)
-    arguments, tried, environment, by_hand = read_arguments(book, lines)
+    arguments, tried, environment, by_hand = read_arguments(book, without_library_code(lines, frames))
     deployment = replace(_deployment(book, lines, facts, arguments, tried, environment), given=by_hand)
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines, quoted)))

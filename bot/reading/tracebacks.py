@@ -1,5 +1,6 @@
 """Which lines are tracebacks: the frames in the order of the text, each with the source that the lines around it show."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,6 +9,16 @@ from bot.reading.frames import CONTEXT, MOST_JOINED, frame_of, is_carets, is_ech
 
 UNNUMBERED = 4
 """Lines of a speaker behind its frame among which the source stands, where lines have no numbers."""
+
+_LIBRARY = re.compile(r"(?:site|dist)-packages/|/torch/|/vllm/(?:v1|worker|model_executor|engine|entrypoints|executor|lora|attention)/")
+
+
+def without_library_code(lines: Sequence[LogLine], frames: Sequence[Frame]) -> Sequence[LogLine]:
+    """The lines less the source that a traceback shows of a library: what it calls with which arguments, nobody set. A script of one's
+    own shows there how the engine was started.
+    """
+    shown = {(frame.source, frame.echo) for frame in frames if "=" in frame.echo and _LIBRARY.search(frame.path)}
+    return [line for line in lines if (line.source, line.text.strip()) not in shown] if shown else lines
 
 
 def next_lines(lines: Sequence[LogLine], order: int, count: int) -> Sequence[LogLine]:

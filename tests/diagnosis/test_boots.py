@@ -32,6 +32,12 @@ def judged(text: str) -> Diagnosis:
     return diagnose(BOOK, read(BOOK, [Contribution("paste", text)]))
 
 
+def test_a_front_end_that_answers_that_its_engine_failed_is_no_engine_that_came_up() -> None:
+    refused = '(APIServer pid=1) INFO:     10.0.0.4:40332 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error\n'
+    assert not any("came up afterwards" in note for note in judged(OOM + refused).notes)
+    assert any("came up afterwards" in note for note in judged(OOM + refused.replace("500 Internal Server Error", "200 OK")).notes)
+
+
 @pytest.mark.parametrize("earlier", [SERVED, SERVED[SERVED.index("(EngineCore_DP0 pid=300) INFO 06-01 09:01:00") :]])
 def test_an_earlier_start_that_served_does_not_make_a_later_failure_one_of_serving(earlier: str) -> None:
     found = judged(earlier + AGAIN + OOM)

@@ -24,6 +24,22 @@ def test_an_engine_core_is_not_a_rank() -> None:
     assert document["rank"] is None
 
 
+def test_a_check_in_one_of_several_engines_and_workers_of_its_own_give_no_rank_of_that_engine() -> None:
+    check = "(EngineCore_DP3 pid=9) ERROR 10-23 09:37:56 [core.py:708] ValueError: No available memory for the cache blocks."
+    assert judged(check)["rank"] is None
+    inside = worker("EngineCore_DP3", *FAILED, oom("1.00 GiB", "0.50 GiB", gpu=3), at="ERROR 10-23 09:37:56 [core.py:708]")
+    assert judged(inside)["rank"]["number"] == 3
+    assert judged("vllm serve m -tp 2 -dp 4\n" + inside)["rank"]["number"] is None
+
+
+@pytest.mark.parametrize(("world", "rank"), [(2, 1), (4, None)])
+def test_of_two_workers_of_v0_the_one_that_is_not_the_driver_is_rank_1(world: int, rank: int | None) -> None:
+    text = f"rank 0 in world size {world} is assigned as DP rank 0, PP rank 0, TP rank 0\n"
+    text += "(VllmWorkerProcess pid=8) ERROR 08-08 10:10:11 [multiproc_worker_utils.py:239] Exception in worker VllmWorkerProcess while processing method init_device.\n"
+    text += "(VllmWorkerProcess pid=8) ERROR 08-08 10:10:11 [multiproc_worker_utils.py:239] RuntimeError: CUDA error: out of memory"
+    assert (judged(text)["rank"] or {"number": None})["number"] == rank
+
+
 def test_under_ray_one_worker_is_rank_0_where_the_command_says_that_there_is_one() -> None:
     loads = frame("worker/worker.py", "load_model", 183)
     command = "vllm serve a/b --tensor-parallel-size {} --distributed-executor-backend ray\n"

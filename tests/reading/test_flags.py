@@ -7,6 +7,13 @@ import pytest
 from tests.reading.material import arguments, evidence
 
 
+def test_what_a_librarys_source_calls_with_nobody_set() -> None:
+    frame = '  File "{}", line 8, in {}\n    pool = torch.zeros(shape, dtype=torch.int8, max_num_seqs=64)'
+    assert arguments(frame.format("/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu/attn_utils.py", "_allocate")) == {}
+    own = arguments('  File "/home/u/vllm/serve.py", line 8, in main\n    llm = LLM("a/b", dtype="half", max_num_seqs=64)')
+    assert (own["dtype"], own["max_num_seqs"]) == ("half", 64)
+
+
 def test_metrics_and_placeholders_are_no_arguments() -> None:
     assert (
         arguments("GPU utilization: 98%\ngpu_util: 98\nKV cache usage: 99.1%\n--max-model-len $LEN\n--max-num-seqs <n>\nmax_num_seqs=None")
