@@ -38,7 +38,6 @@ NEEDED = {
     "method.execute": (f"{method('execute_model')}\n{OOM}", "serving"),
     "method.wake-up": (f"{method('wake_up')}\n{OOM}", "wake_up"),
     "method.warm-up": (f"{method('compile_or_warm_up_model')}\n{OOM}", "graph_capture"),
-    "method.compile-sizes": (f"Compile and warming up model for size 4096\n{method('compile_or_warm_up_model')}\n{OOM}", "warmup"),
     "not-oom.probe-ended": (
         "2m  Normal  Killing  pod/chat-0  Container engine failed startup probe, will be restarted\n    Last State:  Terminated\n      Exit Code:  143",
         "not_oom",
