@@ -47,7 +47,9 @@ def _answered(arguments: Sequence[str]) -> int:
     from bot.settings import load_settings
 
     chosen = next((a for a in arguments if not a.startswith("-")), "")
-    command = import_module(COMMANDS[chosen][0]) if chosen in COMMANDS else None
+    if chosen and chosen not in COMMANDS:
+        raise _no_command(chosen)
+    command = import_module(COMMANDS[chosen][0]) if chosen else None
     parser, commands = _parsers("--version" in arguments)
     if command is not None:
         command.add_options(commands.choices[chosen])
@@ -65,6 +67,16 @@ def _answered(arguments: Sequence[str]) -> int:
         options.others = (page_checks, slack_checks)
     options.wrong = []  # settings that cannot be used: what does not need them works all the same
     return int(command.run(options, load_settings(wrong=options.wrong)))
+
+
+def _no_command(typed: str) -> Exception:
+    import difflib
+
+    from bot.usecases.reply import Unusable
+
+    near = difflib.get_close_matches(typed.lower(), COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`oombot --help` lists those there are."
+    return Unusable(f"There is no command {typed[:60]!r}; {hint}")
 
 
 def _parsers(version: bool) -> "tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]":

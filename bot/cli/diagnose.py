@@ -30,14 +30,21 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     if answers and not options.into and not options.file:
         raise Unusable("An answer belongs to an incident: add --into D-0187, or give the log with it.")
     said = [*(contributions_of(options.file) if options.file else []), *answers]
-    reply = _diagnosed(said, options, settings)
-    if options.json:
-        put(reply, True, "")
-    else:
-        from bot.cli.show_diagnosis import diagnosis_text
-
-        put(reply, False, diagnosis_text(reply.document))
+    talk = None if options.into or options.no_store else _only_talk(said)
+    reply = talk or _diagnosed(said, options, settings)
+    put(reply, options.json, "" if options.json else _text(reply, is_talk=talk is not None))
     return 0
+
+
+def _text(reply: Reply, *, is_talk: bool) -> str:
+    if is_talk:
+        from bot.cli.terminal import wrapped
+        from bot.usecases.next_step import to_talk
+
+        return wrapped(to_talk(reply.document), indent="")
+    from bot.cli.show_diagnosis import diagnosis_text
+
+    return diagnosis_text(reply.document)
 
 
 def _answer(text: str) -> Contribution:
@@ -64,8 +71,6 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
 
     if options.no_store and not options.into:
         return Reply("diagnosis", judge(load_rulebook(), said))
-    if not options.into and (talk := _only_talk(said)) is not None:
-        return talk
     now = datetime.now(UTC)
     said = [replace(c, at=now) for c in said]
     if not options.into and (kept := _by_the_short_way(said, settings)) is not None:
@@ -75,17 +80,13 @@ def _diagnosed(said: Sequence[Contribution], options: argparse.Namespace, settin
     return asyncio.run(_with_store(said, options, settings))
 
 
-_LONG = 2_000
-"""Characters from which words are no talk: they are not judged for it first."""
-
-
 def _only_talk(said: Sequence[Contribution]) -> Reply | None:
     """The answer, kept nowhere as in Slack, to words from standard input that tell of no failure. A file is what somebody wanted read."""
     from bot.rulebook.load import load_rulebook
-    from bot.usecases.diagnose import shows_something
+    from bot.usecases.diagnose import TALK, shows_something
     from bot.usecases.judge import judge
 
-    if any(one.kind != "paste" for one in said) or sum(len(one.text or "") for one in said) > _LONG:
+    if any(one.kind != "paste" for one in said) or sum(len(one.text or "") for one in said) > TALK:
         return None
     document = judge(load_rulebook(), said)
     if shows_something(document):

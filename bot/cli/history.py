@@ -13,7 +13,7 @@ from bot.usecases.wording import engine_of, in_few_words
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
-    parser.description = 'gpu:h100 phase:graph_capture outcome:fixed version:>=0.20 "sampler"'
+    parser.description = "for example: gpu:h100 phase:graph_capture outcome:fixed version:'>=0.20' \"out of memory\""
     parser._negative_number_matcher = re.compile(r"-[A-Za-z_]+:")  # -phase:serving excludes a value; argparse has no other way to say so
     parser.add_argument("query", nargs="*", help="words, and model: gpu: phase: version: outcome: since: …")
     parser.add_argument("--limit", type=int, default=20)
@@ -34,7 +34,8 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _quoted(word: str) -> str:
-    return f'"{word}"' if " " in word and ":" not in word else word
+    """What the shell took the quotes from, quoted again; not what holds fields, or quotes of its own."""
+    return f'"{word}"' if " " in word and not {":", '"'} & set(word) else word
 
 
 def _text(reply: Reply) -> str:

@@ -12,7 +12,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     parser.add_argument("incident", metavar="D-0187")
     parser.add_argument(
-        "result", nargs="?", choices=RESULTS, help="it worked, the error moved, the same error, the diagnosis was wrong, other"
+        "result",
+        nargs="?",
+        metavar="|".join(RESULTS),
+        help="it worked, the error moved, the same error, the diagnosis was wrong, other",
     )
     parser.add_argument("--note", help="a sentence for those who come after")
     parser.add_argument("--undo", action="store_true", help="take the newest outcome back")

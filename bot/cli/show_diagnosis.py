@@ -6,7 +6,7 @@ from typing import Any
 from bot.cli.terminal import bold, command, figure, headline, shortened, table, wrapped
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step
-from bot.usecases.wording import KNOWN_BY, engine_of, in_few_words, in_words, left_alone, then_each, what_worked
+from bot.usecases.wording import KNOWN_BY, engine_of, in_few_words, in_words, left_alone, then_each, what_runs, what_worked
 
 
 def diagnosis_text(document: Mapping[str, Any]) -> str:
@@ -19,6 +19,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     wording = " by its wording" if document["engine_version_range"] else ""
     number = f" · {document['id']}" if document["id"] else ""
     yield wrapped(f"{document['verdict']} · phase {document['phase']} · {engine_of(document)}{wording}{number}", indent="")
+    if runs := what_runs(document):
+        yield wrapped(f"runs {runs}", indent="")
     yield from _where(document)
     yield from _budgets(document)
     yield from _change(document)
@@ -49,14 +51,20 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  also out of memory: {', '.join(document['also_failed'])}"
     error = document["first_error"]
     if error is not None:
-        yield f"\n{bold('First error')}, line {error['line']}" + (f" of source {error['source']}" if error["source"] > 1 else "")
+        yield f"\n{bold('First error')}, {_place(document, error)}"
         yield wrapped(shortened(error["text"].strip(), 700))
     proofs = [{**p, "text": "the first error itself"} if _is_same_line(p, error) else p for p in document["proof"]]
     if proofs:
         yield f"\n{bold('Proof')}"
-        yield from (wrapped(f"line {p['line']}: {shortened(p['text'].strip(), 300)}", indent="    ", first="  ") for p in proofs)
+        yield from (wrapped(f"{_place(document, p)}: {shortened(p['text'].strip(), 300)}", indent="    ", first="  ") for p in proofs)
     for other in document["also_possible"]:
         yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
+
+
+def _place(document: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """`line 9`, and of which source where what is told comes from several: of the first too."""
+    several = any(one["source"] > 1 for one in (*document["proof"], *filter(None, [document["first_error"]])))
+    return f"line {told['line']}" + (f" of source {told['source']}" if several else "")
 
 
 def _is_same_line(proof: Mapping[str, Any], error: Mapping[str, Any] | None) -> bool:
@@ -65,7 +73,7 @@ def _is_same_line(proof: Mapping[str, Any], error: Mapping[str, Any] | None) -> 
 
 def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
     if told := at_the_error(document):
-        yield f"\n{bold('The card at the first error')}, line {document['first_error']['line']}"
+        yield f"\n{bold('The card at the first error')}, {_place(document, document['first_error'])}"
         yield table([(label, figure("_bytes", size)) for label, size in told], right=(1,))
     budgets = of_what_failed(document)
     for budget in budgets[:2]:

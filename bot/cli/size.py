@@ -147,16 +147,15 @@ def _local(options: argparse.Namespace, question: Mapping[str, Any]) -> dict[str
 
 
 def _read(path: Path, *, named_as_model: bool) -> dict[str, Any]:
-    from bot.hub.folder import LARGEST, parsed_json, read_folder, read_json
+    from bot.hub.folder import LARGEST, parsed_json, read_folder
 
     if path.is_dir():
         found = read_folder(path)
         beside = {"hf_quant_config": found.hf_quant_config, "tensors": found.tensors}
         model = {"model": str(path)} if named_as_model or found.tensors else {}
         return {"config": found.config, **model, **{k: v for k, v in beside.items() if v is not None}}
-    if path.is_fifo():  # a shell's <(…) or here-document
-        with path.open("rb") as pipe:
-            return {"config": parsed_json(pipe.read(LARGEST + 1), str(path))}
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_fifo()):  # the latter is a shell's <(…) or here-document
         raise Unusable(f"{path} is no file with an end. Give the model's config.json, or the folder that holds it.")
-    return {"config": read_json(path, str(path)), **({"model": None} if named_as_model else {})}  # a file's name is no model's
+    with path.open("rb") as file:
+        config = parsed_json(file.read(LARGEST + 1), "this")
+    return {"config": config, **({"model": None} if named_as_model else {})}  # a file's name is no model's

@@ -1,5 +1,6 @@
 """What a picture shows: one bar per rank, read from a sizing or a diagnosis document."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -130,13 +131,27 @@ def _merged(bars: Sequence[Bar]) -> Iterator[Bar]:
     for end in range(1, len(bars) + 1):
         if end < len(bars) and replace(bars[end], label="") == replace(bars[start], label=""):
             continue
-        yield bars[start] if end - start == 1 else replace(bars[start], label=_joined(bars[start].label, bars[end - 1].label))
+        alike = bars[start:end]
+        yield alike[0] if len(alike) == 1 else replace(alike[0], label=_joined([bar.label for bar in alike]))
         start = end
 
 
-def _joined(first: str, last: str) -> str:
-    """rank 0, rank 3 -> ranks 0 to 3; labels of another kind are named both."""
-    left, right = first.rpartition(" "), last.rpartition(" ")
-    if left[0] == right[0] == "rank":
-        return f"ranks {left[2]} to {right[2]}"
-    return f"{first} to {last}"
+def _joined(labels: Sequence[str]) -> str:
+    """rank 0 … rank 3 -> ranks 0 to 3; Worker_TP0, Worker_TP1, Worker_TP3 -> Worker_TP0, 1, 3; of labels of several kinds the first."""
+    found = [re.fullmatch(r"(.*\D)(\d+)", label) for label in labels]
+    stems = {one[1] for one in found if one}
+    if None in found or len(stems) > 1:
+        return f"{labels[0]} and {len(labels) - 1} more"
+    stem = stems.pop()
+    return ("ranks " if stem == "rank " else stem) + ", ".join(_runs(sorted(int(one[2]) for one in found if one)))
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[str]:
+    """0 1 3 5 6 7 -> 0, 1, 3, 5 to 7: three or more in a row make a run, or two that are all there are."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
+            continue
+        run = numbers[start:end]
+        yield from [f"{run[0]} to {run[-1]}"] if len(run) > 2 or len(run) == len(numbers) > 1 else map(str, run)
+        start = end

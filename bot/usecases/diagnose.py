@@ -8,11 +8,19 @@ from bot.domain.incident import Contribution, Incident, Origin
 from bot.store.errors import ErasedMeanwhileError, StoreError
 from bot.usecases.desk import Desk
 from bot.usecases.judge import QUESTION, REFUTED
+from bot.usecases.next_step import to_talk
 from bot.usecases.reply import Reply, Unusable
+
+TALK = 2_000
+"""Characters from which on words are no talk, where a person at the page or in a terminal gave them to be read."""
 
 
 class NoEvidence(Unusable):
-    """What was said is talk: nothing in it tells of an engine, a card or a failure."""
+    """What was said is talk: nothing in it tells of an engine, a card or a failure. `document`: what was judged of it, kept nowhere."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(to_talk(document))
+        self.document = document
 
 
 async def diagnose(
@@ -37,7 +45,7 @@ async def diagnose(
     said = [*(earlier.contributions if earlier else ()), *(replace(c, at=c.at or desk.now()) for c in contributions)]
     document = dict(await desk.judge(said, ()))
     if not talk and earlier is None and not shows_something(document, asked) and all(c.kind == "paste" for c in contributions):
-        raise NoEvidence("There is no log in this, and no error. Paste the log, or attach it as a file.")
+        raise NoEvidence(document)
     if not keep or desk.store is None:
         return Reply("diagnosis", document)
     try:

@@ -37,6 +37,13 @@ def next_step(document: Mapping[str, Any]) -> str:
     return f"Go by line {proof['line']}, which says what it was. If memory ran out all the same, {_LOG}."
 
 
+def to_talk(document: Mapping[str, Any]) -> str:
+    """What is said to words that are no evidence: what answers a question, else where questions are answered and what to give."""
+    if document["phase"] == "not_oom":
+        return f"{document['summary']} {next_step(document)}"
+    return f"{document['summary']} If something failed, {_LOG}. `oombot explain` and a few words answer a question."
+
+
 def question_step(sizing: str | None, topic: Mapping[str, Any] | None) -> str:
     """What answers a question: a sizing command, and a topic, which may be meant. Empty for neither."""
     said = []

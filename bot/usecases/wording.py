@@ -131,6 +131,15 @@ def engine_of(told: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (known.name if known else "not recognised", version)))
 
 
+def what_runs(document: Mapping[str, Any]) -> str:
+    """Under the label “Runs”: `Qwen/Qwen3-14B on 2 × A100-80GB, TP 2`, as far as it is known."""
+    told = document["deployment"]
+    card, count = told.get("gpu") or "", told.get("gpu_count")
+    where = " on ".join(filter(None, (told.get("model"), f"{count} × {card}" if card and count else card)))
+    tp, pp = told.get("tensor_parallel_size"), told.get("pipeline_parallel_size") or 1
+    return ", ".join(filter(None, (where, f"TP {tp}" if where and tp else "", f"PP {pp}" if where and pp > 1 else "")))
+
+
 def phase_of(document: Mapping[str, Any]) -> str:
     """The phase of a document in a few words, as its engine goes through it."""
     return phase_words(str(document["phase"]), str(document.get("engine"))).few

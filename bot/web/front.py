@@ -7,6 +7,7 @@ from aiohttp import web
 
 from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
+from bot.usecases.diagnose import TALK, NoEvidence
 from bot.usecases.reply import Unusable
 from bot.web.access import own_corner, viewer_of
 from bot.web.door import door_of
@@ -25,11 +26,14 @@ async def front(request: web.Request) -> web.Response:
     return await _front(request)
 
 
-async def _front(request: web.Request, refused: str = "", status: int = 200) -> web.Response:
+async def _front(request: web.Request, refused: str = "", status: int = 200, told: str = "", typed: str = "") -> web.Response:
+    """`told`: what is said to words that are no evidence, which were `typed` and are kept nowhere but in the box."""
     door = door_of(request)
     recent = await door.asks.history(door.desk, viewer_of(request), "", RECENT)
     key = secrets.token_urlsafe(12)  # a form that is sent twice is known by it
-    response = page(request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused, key=key)
+    response = page(
+        request, "front.html", status=status, examples=EXAMPLES, found=recent.document, refused=refused, told=told, typed=typed, key=key
+    )
     response.headers["Cache-Control"] = "private, no-cache"  # not no-store: going back must bring back what was typed
     return response
 
@@ -40,8 +44,11 @@ async def diagnose(request: web.Request) -> web.Response:
     form = await read_form(request)
     try:
         given, left_out = await contributions_of(form, viewer.user, door.desk.now(), door.aside)
-        work, key = partial(door.asks.diagnose, door.desk, origin_of(viewer), given), form.fields.get("key")
+        evidence = sum(len(one.text or "") for one in given) > TALK
+        work, key = partial(door.asks.diagnose, door.desk, origin_of(viewer), given, talk=evidence), form.fields.get("key")
         reply = await door.once.carried_out((visitor_of(request), viewer, key, digest(given)), work, KEPT if key else 0)
+    except NoEvidence as talk:
+        return await _front(request, told=str(talk), typed="\n".join(one.text or "" for one in given))
     except Unusable as refused:
         return await _front(request, refused=str(refused), status=400)
     finally:

@@ -64,7 +64,7 @@ def _command(code: re.Match[str]) -> str:
         where = f"/size?q={quote(named)}" if named else "/size"
     elif code[1].startswith("oombot explain "):
         where = f"/explain/{quote(rest, safe='')}"
-    elif code[1] == "oombot history":
-        where = "/history"
+    elif code[1] in ("oombot history", "oombot explain"):
+        where = f"/{code[1].partition(' ')[2]}"
     shown = f"<code>{code[1]}</code>"
     return f'<a href="{escape(where)}">{shown}</a>' if where else shown

@@ -12,7 +12,7 @@ from aiohttp import web
 from bot.domain.phases import PHASES
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 from bot.usecases.next_step import next_step, nothing_failed
-from bot.usecases.wording import engine_of, left_alone, phase_of, span, what_worked, which_rank
+from bot.usecases.wording import engine_of, left_alone, phase_of, span, what_runs, what_worked, which_rank
 from bot.web import figures, phrases
 from bot.web.door import VIEWER, door_of
 from bot.web.drawing import drawing
@@ -45,6 +45,7 @@ def environment() -> jinja2.Environment:
     for told in (
         left_alone,
         span,
+        what_runs,
         what_worked,
         which_rank,
         next_step,

@@ -26,7 +26,7 @@ COUNTS = (
     ("pipeline_parallel_size", "Pipeline parallel", "1"),
     ("data_parallel_size", "Data parallel", "1"),
     ("decode_context_parallel_size", "Decode context parallel", "1"),
-    ("max_model_len", "Longest context", "128k"),
+    ("max_model_len", "Longest context", "of the model"),
     ("max_num_seqs", "Requests at once", "of the version"),
     ("max_num_batched_tokens", "Batched tokens", "of the version"),
     ("block_size", "Block size", "of the version"),

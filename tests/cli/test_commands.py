@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -38,7 +39,8 @@ def test_help_lists_every_command_and_loads_nothing_heavy() -> None:
 
 
 def test_an_unknown_command_is_refused(oombot: Oombot) -> None:
-    assert oombot("diagnoze")[0] == 2
+    assert oombot("xyzzy") == (2, "", "oombot: There is no command 'xyzzy'; `oombot --help` lists those there are.\n")
+    assert oombot("diagnoze", "vllm.log")[2] == "oombot: There is no command 'diagnoze'; did you mean diagnose?\n"
 
 
 def test_a_history_from_diagnosis_to_outcome(oombot: Oombot, log: Path) -> None:
@@ -97,6 +99,19 @@ def test_history_says_what_it_does_not_show_how_to_see_it_and_what_it_left_out(o
     left_out = oombot("history", "since:banana")[1].splitlines()
     assert left_out[1].endswith("yesterday, or a date such as 2026-11-30; it is left out.")
     assert len(left_out) == 6
+
+
+@pytest.mark.parametrize("query", ['"out of memory"', 'gpu:h100 "out of memory"', "out of memory"])
+def test_history_takes_quotes_that_the_shell_left_as_they_are(oombot: Oombot, log: Path, query: str) -> None:
+    oombot("diagnose", str(log))
+    assert "it is left out" not in oombot("history", query)[1]
+    assert json.loads(oombot("history", query, "--json")[1])["query"].count('"') == 2
+
+
+def test_what_the_help_shows_of_history_can_be_typed_into_a_shell(oombot: Oombot) -> None:
+    example = " ".join(oombot("history", "--help")[1].split()).partition("for example: ")[2].partition(" positional")[0]
+    assert shlex.split(example) == ["gpu:h100", "phase:graph_capture", "outcome:fixed", "version:>=0.20", "out of memory"]
+    assert "version:'>=0.20'" in example, "a shell would write into a file"
 
 
 def test_history_excludes_a_value_where_argparse_would_see_an_option(oombot: Oombot, log: Path) -> None:
@@ -309,6 +324,7 @@ def test_all_topics_are_a_document_too(oombot: Oombot) -> None:
         (("history", "--no\x1b[31mpe"), "there is no --nope here"),
         (("rules", "case", "D-0001", "--phase", "bogus"), "invalid choice: 'bogus' (choose from 'startup_check'"),
         (("db", "export", "-", "--json"), "--json goes with a file"),
+        (("outcome", "D-0001", "great"), "oombot: 'great' is no outcome. It is one of fixed, moved"),
         (
             ("size", "llama-3.3-70b", "--gpu", "H100,H200", "--vllm", "0.19.0", "--vllm", "0.33.0"),
             "several cards and several engine versions",

@@ -235,6 +235,25 @@ def test_talk_and_questions_on_standard_input_are_kept_nowhere_and_it_says_so(
     assert ("kept nowhere" in err) == (kept is None)
 
 
+def test_talk_is_answered_shortly_and_with_what_to_give(oombot: Oombot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello world")))
+    _, out, _ = oombot("diagnose", "-")
+    assert "grep" not in out
+    assert "send the log from the server's start" in out.replace("\n", " ")
+
+
+def test_lines_of_several_files_say_of_which_and_of_one_file_do_not(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    assert "of source" not in oombot("diagnose", str(log))[1]
+    (tmp_path / "before.log").write_text("starting\n")
+    out = oombot("diagnose", str(tmp_path / "before.log"), str(log))[1]
+    for place in ("First error, line 9 of source 2", "line 9 of source 2: the first error", "at the first error, line 9 of source 2"):
+        assert place in out
+
+
+def test_the_terminal_says_what_runs(oombot: Oombot, log: Path) -> None:
+    assert "\nruns Qwen/Qwen3-32B, TP 2\n" in oombot("diagnose", str(log))[1]
+
+
 def test_what_decided_is_named_also_where_it_is_the_first_error_itself(oombot: Oombot, tmp_path: Path) -> None:
     (tmp_path / "vllm.log").write_text("loading\n" + A_FAILURE)
     status, out, _ = oombot("diagnose", str(tmp_path / "vllm.log"))

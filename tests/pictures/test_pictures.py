@@ -44,6 +44,23 @@ def test_four_ranks_alike_share_one_bar_whose_parts_fill_the_device() -> None:
     assert bar.claimed == bar.total == 80 * GB
 
 
+@pytest.mark.parametrize(
+    ("labels", "shared"),
+    [
+        (("Worker_TP0", "Worker_TP1", "Worker_TP3"), "Worker_TP0, 1, 3"),  # rank 2 failed and has a bar of its own
+        (("Worker_TP0", "Worker_TP1"), "Worker_TP0 to 1"),
+        (("rank 1", "rank 3", "rank 4", "rank 5"), "ranks 1, 3 to 5"),
+        (("Worker_DP0_TP0", "Worker_DP1_TP0"), "Worker_DP0_TP0 and 1 more"),
+        (("EngineCore_DP0", "an unnamed rank"), "EngineCore_DP0 and 1 more"),
+    ],
+)
+def test_a_bar_that_ranks_share_names_those_and_no_rank_between_them(labels: tuple[str, ...], shared: str) -> None:
+    told = {"total_bytes": 80 * GB, "weights_bytes": 30 * GB, "kv_cache_bytes": 40 * GB}
+    failed = {"rank": 2, "label": "Worker_TP2", **told, "kv_cache_bytes": 39 * GB}
+    others = [{"rank": n, "label": label, **told} for n, label in enumerate(labels)]
+    assert [bar.label for bar in bars_of({"budgets": [failed, *others]})] == ["Worker_TP2", shared]
+
+
 def test_the_words_carry_every_figure_in_bytes_and_percent() -> None:
     assert alt_text(bars_of(article())) == (
         "Ranks 0 to 3, 74.51 GiB: weights 16.30 GiB (22 %), other 9.31 GiB (12 %), KV pool 42.93 GiB (58 %), outside 5.96 GiB (8 %)."

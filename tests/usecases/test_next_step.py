@@ -7,7 +7,7 @@ import pytest
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
-from bot.usecases.next_step import next_step, nothing_failed
+from bot.usecases.next_step import next_step, nothing_failed, to_talk
 from bot.usecases.wording import named_rank, which_rank
 
 
@@ -41,6 +41,14 @@ LOG = "If memory ran out all the same, send the log from the server's start to i
 )
 def test_the_one_next_step(document: dict[str, Any], step: str) -> None:
     assert next_step(document) == step
+
+
+def test_talk_is_told_what_to_give_and_a_question_what_answers_it() -> None:
+    hello = to_talk(judge(load_rulebook(), [Contribution("paste", "hello")]))
+    assert hello.endswith("send the log from the server's start to its first error. `oombot explain` and a few words answer a question.")
+    asked = to_talk(judge(load_rulebook(), [Contribution("paste", "does fp8 kv halve memory?")]))
+    assert asked.startswith("This asks how memory is used and shows no failure. `oombot explain fp8-kv` may answer it")
+    assert "few words" not in asked
 
 
 def test_preemption_and_a_question_lead_to_explain() -> None:

@@ -21,6 +21,7 @@ from bot.usecases.wording import (
     some_named,
     span,
     then_each,
+    what_runs,
     what_worked,
 )
 
@@ -116,6 +117,23 @@ def test_both_directions_of_a_flag_are_left_alone_together_only_for_one_reason()
     told = [("--a", "lower", "It is full."), ("--a", "raise", "It is full."), ("--b", "raise", "It is full."), ("--a", "set", "It is set.")]
     avoid = [{"flag": flag, "direction": direction, "because": because} for flag, direction, because in told]
     assert left_alone(avoid) == [("lower or raise", "--a", "It is full."), ("raise", "--b", "It is full."), ("set", "--a", "It is set.")]
+
+
+@pytest.mark.parametrize(
+    ("told", "runs"),
+    [
+        ({"model": None, "gpu": None, "tensor_parallel_size": 4}, ""),
+        ({"model": "Qwen/Qwen3-14B", "gpu": None, "tensor_parallel_size": None}, "Qwen/Qwen3-14B"),
+        ({"gpu": "H100-80GB", "gpu_count": 8}, "8 × H100-80GB"),
+        (
+            {"model": "m", "gpu": "H100-80GB", "tensor_parallel_size": 8, "pipeline_parallel_size": 2},
+            "m on H100-80GB, TP 8, PP 2",
+        ),
+        ({"model": "m", "tensor_parallel_size": 1, "pipeline_parallel_size": 1}, "m, TP 1"),
+    ],
+)
+def test_what_runs_is_said_as_far_as_it_is_known(told: dict[str, Any], runs: str) -> None:
+    assert what_runs({"deployment": told}) == runs
 
 
 def test_another_engine_is_not_said_to_go_through_vllms_phases() -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import FormData
+from markupsafe import escape
 
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
@@ -58,12 +60,37 @@ async def test_an_example_gives_phase_rank_and_change_with_certainty(browser: Br
     assert "None yet." in await browser.text("/"), "an example teaches the history nothing"
 
 
-@pytest.mark.parametrize("log", [*(one.text for one in EXAMPLES), "hello\n", "Traceback (most recent call last):\nKilled\n"])
+@pytest.mark.parametrize("log", [*(one.text for one in EXAMPLES), "CUDA out of memory\n", "Traceback (most recent call last):\nKilled\n"])
 async def test_a_real_diagnosis_has_the_shape_that_the_api_describes(browser: Browser, log: str) -> None:
     async with browser.post("/diagnose", data={"token": await browser.token(), "paste": log}):
         pass
     async with browser.get("/api/v1/incidents/D-0001") as answer:
         _fits(await answer.json(), DOCUMENT["components"]["schemas"]["Incident"])
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("hello <b>", '<a href="/explain"><code>oombot explain</code></a> and a few words answer a question.'),
+        ("does fp8 kv halve memory?", '<a href="/explain/fp8-kv">'),
+        ('{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 5120}', '<a href="/size"><code>'),
+    ],
+)
+async def test_talk_in_the_box_is_answered_and_kept_nowhere_but_in_the_box(browser: Browser, said: str, answer: str) -> None:
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": said}) as answered:
+        text = await answered.text()
+        assert (answered.status, answered.url.path) == (200, "/diagnose")
+    assert answer in text
+    assert "Nothing was kept." in text
+    assert f">{escape(said)}</textarea>" in text
+    assert "None yet." in text, "it is no incident"
+
+
+async def test_a_file_is_read_whatever_it_says(browser: Browser) -> None:
+    form = FormData({"token": await browser.token()})
+    form.add_field("file", b"hello", filename="hello.log")
+    async with browser.post("/diagnose", data=form) as answer:
+        assert answer.url.path == "/d/D-0001"
 
 
 @pytest.mark.parametrize("slug", FOUND)

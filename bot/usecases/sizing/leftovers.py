@@ -7,11 +7,12 @@ from bot.usecases.sizing.arguments import BY_NAME
 from bot.usecases.sizing.reader import Reader
 
 _FILLERS = frozenset([
-    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "context", "ctx", "do", "does", "each", "engine", "fit",
-    "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length", "longest", "machine", "many", "max",
-    "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per", "please", "run", "running", "serve",
-    "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this", "to", "tokens", "token", "total", "use",
-    "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with", "without", "would", "you",
+    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "concurrent", "concurrently", "context", "ctx", "do", "does",
+    "each", "engine", "fit", "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length",
+    "longest", "machine", "many", "max", "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per",
+    "please", "requests", "run", "running", "serve", "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this",
+    "to", "token", "tokens", "total", "use", "users", "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with",
+    "without", "would", "you",
 ])  # fmt: skip
 QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
 ALONE = {

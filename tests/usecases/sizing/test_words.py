@@ -30,6 +30,13 @@ def test_a_word_that_nobody_knows_is_said_and_left_out() -> None:
     assert ask("llama-3.1-8b on H100 xyzzy") == {"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "H100-80GB"}
 
 
+def test_what_is_asked_about_is_no_word_that_nobody_knows() -> None:
+    assert corrections("how many concurrent requests of 32k fit on two A100 80GB with qwen3-32b?") == []
+    assert ask("how many users at 32k on 4xH100 with llama-3.3-70b?")["max_model_len"] == 32768
+    assert corrections("how many users at 32k on 4xH100 with llama-3.3-70b?") == []
+    assert ask("64 concurrent requests of qwen3-32b on H100")["max_num_seqs"] == 64
+
+
 def test_a_mistyped_model_is_read_as_the_nearest_of_the_same_size() -> None:
     assert ask("lama-3.3-70b 4xH100")["model"] == LLAMA
     assert corrections("lama-3.3-70b 4xH100") == ["'lama-3.3-70b' is no model we know; read as llama-3.3-70b"]
