@@ -78,6 +78,10 @@ class FactFinder:
         self._rules = list(anchors.values())
         self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
+        self._before_space: dict[str, tuple[str, ...]] = {}
+        """What stands before the space that anchors end with, by its last two letters: the space may be the break itself."""
+        for said in (anchor[:-1] for anchor in anchors if anchor.endswith(" ")):
+            self._before_space[said[-2:]] = (*self._before_space.get(said[-2:], ()), said)
         self._goes_on = lru_cache(maxsize=4096)(self._going_on)
         self._may_cross = lru_cache(maxsize=16384)(self._going_over)
 
@@ -91,7 +95,7 @@ class FactFinder:
     def broken(self, left: str, right: str) -> Mapping[str, FactRule]:
         """The rules with an anchor in the break between two lines, with or without a space."""
         bare, right = left.rstrip(), right.lstrip()
-        if not self._may_cross(left[-2:], bare[-2:], right[:2]):
+        if not (self._may_cross(left[-2:], bare[-2:], right[:2]) or bare.endswith(self._before_space.get(bare[-2:], ()))):
             return {}
         found: dict[str, FactRule] = {}
         for head, tail in ((left[-_BOUNDARY:], right[:_BOUNDARY]), (bare[-_BOUNDARY:], f" {right[:_BOUNDARY]}")):
@@ -111,7 +115,7 @@ class FactFinder:
             at = self._texts.find(begin)
             while at >= 0:
                 stop = at + len(begin)
-                if joint or self._texts[stop] != "\n":
+                if self._texts[stop] != "\n":
                     found.add(self._texts[stop : stop + 2].partition("\n")[0])
                 at = self._texts.find(begin, at + 1)
         return frozenset(found)

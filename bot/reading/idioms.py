@@ -87,8 +87,11 @@ def _too_small(one: Sentence) -> Mention | None:
         return None
     if suffices(one) or _fits(one):
         return None
+    own = [word for word in one.told("shortage") if _OF_CACHE.match(one.text, word.start, word.end)]
+    if not one.has("cache", "pool", "request-length"):
+        return next(iter(own), None)
     long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
-    if one.has("cache", "pool", "request-length") and not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
+    if not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
         return less
     needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
     none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith(("no ", "kein "), word.start)]
@@ -102,7 +105,6 @@ def _too_small(one: Sentence) -> Mention | None:
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
         if not any(word.means in ("moment", "but", "failure", "before") for word in one.between(cache, lack)):
             return lack
-    own = [word for word in one.told("shortage") if _OF_CACHE.match(one.text, word.start, word.end)]
     holds = [word for word, _ in one.pairs("lack", "request-length", SIDE_BY_SIDE) if _HOLDS.search(one.text, word.start, word.end)]
     only = [*one.all_of("only"), *none]
     few = [left for left, _ in one.pairs("left", "pool", _NEARBY) if any(abs(left.start - word.end) <= _NEARBY for word in only)]

@@ -13,8 +13,10 @@ from bot.rulebook.patterns import compiled, quick
 Pattern = re.Pattern[str] | regex.Pattern[str]
 LONGEST = 4000
 _LOOK, _REMEMBERED = 3, 20_000
-_SENTENCE = re.compile(r"[A-Za-z']{2,} [A-Za-z'`(]|^\W{0,3}\[(?:Bug|Usage|Question|Help|Issue)\]")
-"""Two words side by side, or how the title of a report begins (`[Bug]: Mixtral 8x7B crash`)."""
+_SENTENCE = re.compile(r"\ (?<=[A-Za-z']{2}\ )[A-Za-z'`(]")
+"""Two words side by side: a pattern that begins with plain text is found by that text."""
+_TITLE = re.compile(r"\W{0,3}\[(?:Bug|Usage|Question|Help|Issue)\]")
+"""How the title of a report begins: `[Bug]: Mixtral 8x7B crash`."""
 
 
 def is_unsigned(line: LogLine) -> bool:
@@ -40,8 +42,12 @@ class Talking:
         text = line.text
         known = self._known.get(text)
         if known is None:
-            known = self._known[text] = not (text.isascii() and _SENTENCE.search(text) is None) and not self._printed.by_program(text)
+            known = self._known[text] = _is_said(text) and not self._printed.by_program(text)
         return known
+
+
+def _is_said(text: str) -> bool:
+    return not text.isascii() or _SENTENCE.search(text) is not None or _TITLE.match(text) is not None
 
 
 class _Printed:

@@ -55,7 +55,7 @@ class Speech:
         begins = [0, *accumulate(map(len, several))][:-1]
         every = talks(self._words, self._moments, self._asked, given.text, [*map(given.place, begins)])
         said = {
-            paragraph: [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)]
+            paragraph: [replace(said, at=given.given(said.at) - begin) for said in self._all(talk)] if talk else []
             for paragraph, begin, talk in zip(several, begins, every, strict=True)
         }
         return [said[paragraph] for paragraph in paragraphs]

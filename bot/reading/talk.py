@@ -54,6 +54,9 @@ class Talk:
     def _between(self, start: int, end: int) -> list[Mention]:
         return [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
 
+    def __len__(self) -> int:
+        return len(self._parts)
+
     @property
     def read(self) -> list[Sentence]:
         """The sentences that were read so far."""
