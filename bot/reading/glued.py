@@ -28,7 +28,7 @@ _NEEDED = ("(", "[", "INFO ", "ERROR ", "WARNING ", "CRITICAL ", "\n")
 
 def pieces_of(raw: str) -> Sequence[str]:
     r"""The rewrites of a progress bar (\r, also written out); the line itself where there is none."""
-    if "\r" not in raw and "\\r" not in raw and _GLUED.search(raw) is None:
+    if "\r" not in raw and "\\r" not in raw and ("(Worker_" not in raw or _GLUED.search(raw) is None):
         return (raw,)
     return [piece for piece in _BAR.split(raw) if piece.strip()] or (raw,)
 

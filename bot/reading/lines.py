@@ -8,10 +8,10 @@ from typing import NamedTuple
 from bot.domain.evidence import LogLine
 from bot.reading.glued import pieces_of, records_of
 from bot.reading.margins import unframed
-from bot.reading.signatures import UNSIGNED, Head, Signatures, head_of, signatures_of
+from bot.reading.signatures import NOBODY, UNSIGNED, Head, Signatures, head_of, signatures_of
 from bot.reading.text import BOXED, clean, unboxed
 from bot.reading.unwrap import Shipped, unwrap
-from bot.reading.wraps import Wrap, joint, wrap_of
+from bot.reading.wraps import Wrap, joint, may_stop, wrap_of
 from bot.rulebook.book import Rulebook
 
 _REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]")
@@ -88,7 +88,8 @@ def _rejoined(signatures: Signatures, whence: Sequence[Shipped], pieces: Sequenc
     shipped, held = whence[0], pieces[0]
     last, text = held, held.text
     for given, piece in zip(whence[1:], pieces[1:], strict=True):
-        glue = _glue(held, text, last, piece, wrap)
+        plain = not wrap.width and held.head is UNSIGNED and last.head is UNSIGNED and not may_stop(last.text)  # most lines of talk
+        glue = None if plain else _glue(held, text, last, piece, wrap)
         last = piece
         if glue is not None:
             text = text.rstrip() + glue + piece.text.lstrip() if glue else text + piece.text
@@ -127,7 +128,9 @@ def _log_line(source: int, shipped: Shipped, text: str, head: Head) -> LogLine:
         repeats, text = int(repeated[1]), text[: repeated.start()].rstrip()
     elif "similar" in text and (similar := _SIMILAR.match(text)):
         repeats = int(similar[1])
+    number, _, _, at, level, _ = shipped
+    if head is UNSIGNED:
+        return LogLine(source, number, text, NOBODY, level, at, None, None, repeats)
     return LogLine(
-        source, shipped.number, text, head.speaker, head.level or shipped.level, head.at or shipped.at, head.file, head.file_line, repeats,
-        not head.bare,
-    )  # fmt: skip
+        source, number, text, head.speaker, head.level or level, head.at or at, head.file, head.file_line, repeats, not head.bare
+    )

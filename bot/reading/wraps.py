@@ -70,13 +70,18 @@ def _rows(text: str, continuation: str) -> bool:
     return text.endswith(edges) and (continuation.startswith(edges) or text.startswith(edges))
 
 
+def may_stop(text: str) -> bool:
+    """May the line be a frame or an exception that stops half way?"""
+    return "File" in text or "Error:" in text or "Exception:" in text
+
+
 def joint(text: str, continuation: str, wrap: Wrap, width: int) -> str | None:
     """What stood between a line of this width and the unsigned line after it: nothing, a space, or None when each stands for itself.
 
     A frame or an exception that plainly stops half way goes on at any width.
     """
     broken = wrap.width and wrap.broke(width, continuation) and not text.endswith(("╮", "╯")) and not _rows(text, continuation)
-    half = _HALF.search(text[-600:]) if "File" in text or "Error:" in text or "Exception:" in text else None
+    half = _HALF.search(text[-600:]) if may_stop(text) else None
     if not broken and half is None:
         return None
     new = bool((_NEW_SIGNED if wrap.sure and not wrap.words else _NEW_RECORD).match(continuation))
