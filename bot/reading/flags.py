@@ -225,9 +225,14 @@ def _anchors(spellings: Iterable[str]) -> Iterator[str]:
 
 
 def _ends(anchor: str, text: str, start: int) -> bool:
-    """Does the name end with the anchor that begins there? `.orders` has nothing of -o."""
-    after = text[start + len(anchor) :][:1]
-    return anchor[0] not in "-." or not (after.isalnum() or after in ("_", "-"))
+    """Does the name end with the anchor that begins there, `.orders` has nothing of -o, and may it be given a value? A single word before
+    a blank is a key, or a word of a sentence (`the model is`).
+    """
+    end = start + len(anchor)
+    if anchor[0] in "-.":
+        after = text[end : end + 1]
+        return not (after.isalnum() or after in ("_", "-"))
+    return anchor[-1] != " " or "-" in anchor or "_" in anchor or text[end : end + 40].lstrip(" \t")[:1] in ("=", ":", "|")
 
 
 def _camel(name: str) -> str:

@@ -89,6 +89,8 @@ def _after(before: str, rest: str, start: str, launch: Launch) -> list[str] | No
     if start.endswith("("):
         return called(rest, start) if not before[-1:].isalnum() and before[-1:] != "_" else None
     tag = re.match(r"[\w.:@-]*", rest).group() if "/" in start and not start.endswith(".py") else ""  # type: ignore[union-attr]  # an image's
+    if "-" not in rest[len(tag) :] and "/" not in rest[len(tag) :]:
+        return None
     words = [word for word in _words(_REST.split(rest[len(tag) :], maxsplit=1)[0]) if word.strip()]
     taken = list(_arguments(words))
     model = [word for word in taken[:1] if not word.startswith("-")]

@@ -22,9 +22,10 @@ _DEFAULT = re.compile(
 """A variable's default, or a conversion, around the value."""
 _PRODUCT = re.compile(r"(?<![\w.*])(\d{1,4})\s?\*\s?1024\b(?!\s?\*)")
 _RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+(?:\s*:?-{2,}:?)?\s*$")
-_JOINED = tuple(blank + word for blank in " \t" for word in ("to", "at", "of", "is", "="))
+_JOINING = frozenset(("to", "at", "of", "is", "="))
 """What stands between a flag and its value in a sentence that is wrapped there."""
 _CLOSERS = " \t\\`^,'\""
+_OPENERS = frozenset("-'\"`")
 LONGEST = 4000
 
 
@@ -67,10 +68,12 @@ def _plainly(text: str) -> str:
 
 def _ends_in_flag(text: str) -> bool:
     text = text[-200:].rstrip(_CLOSERS)
-    if text.endswith(_JOINED):
-        text = text[: max(text.rfind(" "), text.rfind("\t"))].rstrip(_CLOSERS)
-    word = text[max(text.rfind(" "), text.rfind("\t")) + 1 :]
-    return "-" in word and _FLAG.fullmatch(word) is not None
+    blank = max(text.rfind(" "), text.rfind("\t"))
+    word = text[blank + 1 :]
+    if blank >= 0 and word in _JOINING:
+        text = text[:blank].rstrip(_CLOSERS)
+        word = text[max(text.rfind(" "), text.rfind("\t")) + 1 :]
+    return word[:1] in _OPENERS and _FLAG.fullmatch(word) is not None
 
 
 def _item(text: str) -> str:

@@ -95,6 +95,8 @@ def _without_asides(book: Rulebook, contributions: Sequence[Contribution], facts
     """The facts without what an answer about the load says of a moment: it tells what is asked of the server, unless it names a failure."""
     moments = {moment.id for moment in book.moments}
     of_load = {n for n, one in enumerate(_sources(contributions), start=1) if one.name == "workload"}
+    if not of_load:
+        return list(facts)
     of_load -= {fact.source for fact in facts if fact.kinds & {"says-oom", "says-failure"}}
     return [fact for fact in facts if fact.source not in of_load or fact.id not in moments]
 

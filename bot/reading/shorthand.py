@@ -26,10 +26,11 @@ _POWERS = frozenset(2**n for n in range(11))
 
 
 class Form(NamedTuple):
-    """How the figure of an argument is said, and the texts one of which stands in every such line."""
+    """How the figure of an argument is said, and the texts one of which stands in every such line, also in small letters."""
 
     argument: str
     marks: tuple[str, ...]
+    small: tuple[str, ...]
     pattern: "re.Pattern[str]"
 
     def stands_in(self, text: str) -> bool:
@@ -38,12 +39,13 @@ class Form(NamedTuple):
 
 
 def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> Form:
-    return Form(argument, tuple(marks.split("|")), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
+    several = tuple(marks.split("|"))
+    return Form(argument, several, tuple(dict.fromkeys(map(str.lower, several))), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
 
 
 FORMS = (
-    _form("gpu_memory_utilization", "til|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
-    _form("gpu_memory_utilization", "til|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
+    _form("gpu_memory_utilization", "util|Util|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
+    _form("gpu_memory_utilization", "util|Util|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
     _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
     _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上下文长度", rf"{_CONTEXT}{_IS}{_LENGTH}"),
@@ -78,7 +80,7 @@ def named_figures_in(text: str) -> Iterator[tuple[str, str, int]]:
 def figures_in(text: str, forms: Sequence[Form]) -> Iterator[tuple[str, str, int]]:
     """(argument, its figure as text, where that ends) of each that is said in one of these forms."""
     lower = small(text) if forms else ""
-    for argument, marks, pattern in forms:
+    for argument, _, marks, pattern in forms:
         done = 0
         for place in sorted(_places(marks, lower)):
             begin, end = max(place - BEFORE, done), min(place + BEHIND, len(text))
@@ -88,8 +90,8 @@ def figures_in(text: str, forms: Sequence[Form]) -> Iterator[tuple[str, str, int
 
 
 def _places(marks: Sequence[str], lower: str) -> Iterator[int]:
-    """Where marks stand, in any case."""
-    for mark in {mark.lower() for mark in marks}:
+    """Where marks stand in a text in small letters."""
+    for mark in marks:
         at = lower.find(mark)
         while at >= 0:
             yield at

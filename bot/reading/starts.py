@@ -43,11 +43,12 @@ def manifest_start(lines: Sequence[LogLine], place: int, start: str, launch: Lau
     if not launch.image or not _names_image(lines[place].text):
         return None
     found: list[str] | None = None
-    for at in range(place + 1, min(len(lines), place + MOST_LINES)):
-        line = lines[at]
-        if line.source != lines[place].source or line.level is not None or _names_image(line.text):
+    for at, line in enumerate(lines[place + 1 : place + MOST_LINES], place + 1):
+        text = line.text
+        if line.source != lines[place].source or line.level is not None or _names_image(text):
             break
-        found = _of_key(lines, at) or found
+        if "args" in text or "command" in text:  # every line of a manifest is asked
+            found = _of_key(lines, at) or found
     return found
 
 
@@ -59,7 +60,7 @@ def container_start(lines: Sequence[LogLine], place: int) -> list[str] | None:
 
 def _of_key(lines: Sequence[LogLine], at: int) -> list[str] | None:
     """The key of that line and the arguments that it holds, as words; None where it holds none."""
-    key = _KEY.match(lines[at].text) if "command" in lines[at].text or "args" in lines[at].text else None
+    key = _KEY.match(lines[at].text)
     words = _items(lines, at, key) if key is not None else []
     return [f"{key['key']}:", *words] if key is not None and any(word.startswith("--") for word in words) else None
 
