@@ -76,6 +76,7 @@ class FactFinder:
             for anchor in texts(rule.anchor):
                 anchors.setdefault(anchor, []).append(rule)
         self._rules = list(anchors.values())
+        self._of = lru_cache(maxsize=4096)(self._of_anchors)
         self._automaton = ahocorasick_rs.AhoCorasick(list(anchors))
         self._texts = "".join(f"\n{anchor}" for anchor in [*anchors, ""])
         self._before_space: dict[str, tuple[str, ...]] = {}
@@ -90,7 +91,11 @@ class FactFinder:
         hits: dict[int, dict[int, None]] = {}
         for place, anchor, _ in standing(self._automaton, [line.text for line in lines]):
             hits.setdefault(place, {})[anchor] = None
-        return {place: {rule.id: rule for anchor in anchors for rule in self._rules[anchor]} for place, anchors in hits.items()}
+        return {place: self._of(*anchors) for place, anchors in hits.items()}
+
+    def _of_anchors(self, *anchors: int) -> Mapping[str, FactRule]:
+        """The rules of some anchors by their ids: most lines hold the same few."""
+        return {rule.id: rule for anchor in anchors for rule in self._rules[anchor]}
 
     def broken(self, left: str, right: str) -> Mapping[str, FactRule]:
         """The rules with an anchor in the break between two lines, with or without a space."""

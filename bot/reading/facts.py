@@ -13,6 +13,7 @@ from bot.reading.figures import Figures
 from bot.reading.heard import heard_of
 from bot.reading.prose import Talking, is_unsigned
 from bot.reading.said import speech_of
+from bot.reading.sieved import sieved
 from bot.reading.tracebacks import Tracebacks, next_lines
 from bot.rulebook.book import Rulebook
 from bot.rulebook.fields import parse
@@ -157,7 +158,7 @@ class _Reader:
         self._finder = finder = finder_of(book)
         self._figures = Figures(book)
         self._lines = lines
-        self._anchored = finder.anchored(lines)
+        self._anchored = sieved(finder.anchored(lines), lines, self._figures)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
         self._breaks: dict[tuple[str, str], Mapping[str, FactRule]] = {}
 
