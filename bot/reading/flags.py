@@ -260,7 +260,7 @@ def _typed(rule: ArgumentRule, text: str) -> Setting | None:
     if rule.kind == "bytes":
         return _bytes(text)
     if rule.kind == "float":
-        match = re.match(r"(\d{0,6}\.?\d{1,6})(%?)", text)
+        match = re.match(r"(\d{0,6}\.?\d{1,6})(%?)(?!\d|\.\d)", text)  # 0.22.1 is a release
         value = None if match is None else float(match[1]) / (100 if match[2] else 1)
         return None if value is not None and value > 1 and "utilization" in rule.name else value
     return text.removeprefix("torch.")

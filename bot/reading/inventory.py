@@ -48,6 +48,10 @@ _HOST = (
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
 )
 _LISTING = ("GPU ",)
+_NODES = re.compile(r"(?i)\b([2-9]|[1-9]\d) ?x? ?(?:nodes?|machines?|hosts?|servers?|pods?)\b")
+_EACH = re.compile(r" {0,2}\)? ?(?:each\b|per (?:node|host|machine|pod|server)\b|/ ?node\b)")
+_MAKES = ("RTX", "GTX", "Quadro", "Radeon", "/mig-")
+_NAMED_OTHERWISE = re.compile(r"\b(?:RTX|GTX|Quadro|Radeon)(?: (?:RX|PRO|Pro|T))? ?[A-Z]?\d{3,4}\b|nvidia\.com/mig-\dg\.")
 _LAUNCHERS = (
     ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/")),
     ("compose", ("docker compose", "docker-compose", "\nservices:", "compose.yaml", "compose.yml")),
@@ -64,7 +68,7 @@ NEAR = 6
 def _marks() -> tuple[ahocorasick_rs.AhoCorasick, Sequence[str], Mapping[str, str]]:
     """An automaton of all texts that lines are asked for, those texts, and of the marks of launchers whose they are."""
     launchers = {mark: name for name, marks in _LAUNCHERS for mark in marks}
-    texts = list(dict.fromkeys([*launchers, *_LISTING, *_MAKERS, *(text for _, _, needles in _HOST for text in needles)]))
+    texts = list(dict.fromkeys([*launchers, *_LISTING, *_MAKERS, *_MAKES, *(text for _, _, needles in _HOST for text in needles)]))
     return ahocorasick_rs.AhoCorasick(texts), texts, launchers
 
 
@@ -112,15 +116,15 @@ def read_inventory(
     listed = {m["index"] for line in joined.lines_with(_LISTING) if (m := _LISTED.match(line.text)) is not None}
     for line in joined.lines_with(_MAKERS):
         listed |= {m["index"] for m in (*_SMI_ROW.finditer(line.text), _QUERIED.match(line.text)) if m is not None}
-    gpu = _gpu(gpus, named, total)
-    counts = [(m.count, line) for line, m in named if m.count]
+    gpu = _gpu(gpus, joined, named, total)
+    counts = [(m.count * _nodes(joined, line, m), line) for line, m in named if m.count]
     count = Known(counts[0][0], "log", counts[0][1].source, counts[0][1].number) if counts else None
     if listed and (count is None or len(listed) > count.value):
         count = Known(len(listed), "log")
     return gpu, count, _host(joined, facts), _launcher(joined)
 
 
-def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None) -> Known[str] | None:
+def _gpu(gpus: Gpus, joined: _Joined, named: Sequence[tuple[LogLine, Mention]], total: int | None) -> Known[str] | None:
     ranked = Counter(m.specs[0].id for _, m in named)
     for line, mention in sorted(named, key=lambda pair: -ranked[pair[1].specs[0].id]):
         if len(mention.specs) == 1:
@@ -128,10 +132,20 @@ def _gpu(gpus: Gpus, named: Sequence[tuple[LogLine, Mention]], total: int | None
         decided = gpus.decide(mention.text, total)
         if decided is not None:
             return Known(decided.id, "log", line.source, line.number)
-    if total is None:
-        return None
+    if total is None or any(_NAMED_OTHERWISE.search(line.text) for line in joined.lines_with(_MAKES)):
+        return None  # a part of a card, or one that is not listed, is none of the cards that have as much
     whole = [spec for spec in gpus.by_total(total) if spec.part_of is None]
     return Known(whole[0].id, "assumed") if len(whole) == 1 else None
+
+
+def _nodes(joined: _Joined, line: LogLine, card: Mention) -> int:
+    """How many nodes have so many of these cards each: `2 nodes (4x L40S each)`, `2 pods x 8 H200`; 1 where the line speaks of none."""
+    at = line.text.find(card.text)
+    said = None if at < 0 else _NODES.search(line.text, max(0, at - 80), at)
+    if said is None:
+        return 1
+    beside = line.text[said.end() : at].strip() in ("", "x", "×", "*", "of", "with", "à", "each with", "with each")
+    return int(said[1]) if beside or _EACH.match(line.text, at + len(card.text)) else 1
 
 
 def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:

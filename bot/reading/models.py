@@ -22,6 +22,8 @@ _LABELLED = re.compile(
 _NAME = re.compile(r"[~./\w$-][\w./:@$ {}()+-]{0,250}[\w/})]")
 _CLASS = re.compile(r"\.(?:py|sh|so|yaml)$|[a-z\d](?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification)$")
 _OTHER_FLAG = re.compile(r"""--(?!(?:[\w-]*model|mcore|pretrain|tokenizer))[\w-]{1,60}[= ]["']?$""")
+_NO_MODEL = re.compile(r"(?i)\b(?:pods?|containers?|statefulsets?|namespace|hostname)\b ?[=:/]? ?[\"'`]?$")
+"""What stands before a name of something else that is called after its model."""
 MOST_LINES = 4000
 
 
@@ -38,7 +40,10 @@ def model_named(book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact],
         for place in places.get(pattern, ()):
             line = lines[place]
             match = pattern.search(line.text)
-            if match is not None and _is_name(match["model"]) and not _OTHER_FLAG.search(line.text, 0, match.start("model")):
+            if match is None or not _is_name(match["model"]):
+                continue
+            begins = match.start("model")
+            if not _OTHER_FLAG.search(line.text, 0, begins) and not _NO_MODEL.search(line.text, max(0, begins - 40), begins):
                 return Known(match["model"], "log", line.source, line.number)
     return None
 
@@ -56,8 +61,8 @@ class _Words:
         families = [family for row in book.model_words for family in row.families]
         by_owner = re.compile(rf"(?<![\w/.@:-])(?P<model>(?:{'|'.join(map(re.escape, owners))})/[\w.-]+\w)")
         self._by_family = re.compile(
-            rf"(?i)(?<![\w/.-])(?P<model>(?:{'|'.join(map(re.escape, families))})"
-            r"[\w.]{0,40}(?:-[\w.]{1,40}){0,12}\d[\w.]{0,40}(?:-[\w.]{0,40}[A-Za-z0-9]){0,12})"
+            rf"(?i)(?<![A-Za-z0-9_/.-])(?P<model>(?:{'|'.join(map(re.escape, families))})"
+            r"[a-z0-9_.]{0,40}(?:-[a-z0-9_.]{1,40}){0,12}\d(?:[a-z0-9_.]{0,40}[a-z0-9])?(?:-[a-z0-9_.]{0,40}[a-z0-9]){0,12})"
         )
         self.patterns = (_SERVE, _PYTHON, by_owner, _LABELLED, self._by_family)
         needed = [("serve", _SERVE), ("llm(", _PYTHON), ("model", _LABELLED)]
@@ -71,7 +76,9 @@ class _Words:
         found: dict[re.Pattern[str], dict[int, None]] = {}
         for place, text, start in standing(self._automaton, lower):
             before = lower[place][start - 1 : start]
-            if self._needing[text] is not self._by_family or not (before.isalnum() or before in ("_", "/", ".", "-")):
+            if self._needing[text] is not self._by_family or not (
+                (before.isalnum() and before.isascii()) or before in ("_", "/", ".", "-")
+            ):
                 found.setdefault(self._needing[text], {})[place] = None
         return {pattern: list(places) for pattern, places in found.items()}
 

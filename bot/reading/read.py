@@ -20,7 +20,7 @@ from bot.reading.ranks import grid_of, ranks_of
 from bot.reading.select import MANY
 from bot.reading.text import harmless, split_lines
 from bot.reading.tracebacks import without_library_code
-from bot.reading.versions import engine_of, narrowed_range, printed_version
+from bot.reading.versions import engine_of, narrowed, narrowed_range, printed_version, version_alone
 from bot.rulebook.book import Rulebook
 
 LONG_ANSWER = 160
@@ -50,8 +50,11 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines, quoted)))
     version = printed_version(facts, engine, frames)
-    unsaid = version is None and engine == "vllm"
-    allowed, because = narrowed_range(book, facts, lines, frames, arguments) if unsaid else (None, ())
+    allowed, because = None, ()
+    if version is None and engine == "vllm":
+        state = narrowed(book, facts, lines, frames, arguments)
+        version = version_alone(facts, state.left)
+        allowed, because = (None, ()) if version is not None else narrowed_range(book, state)
     return Evidence(
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
         ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),

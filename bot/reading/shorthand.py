@@ -7,13 +7,14 @@ from typing import NamedTuple
 from bot.reading.plain import small
 
 _IS = (
-    r"[`'\"*]{0,3}[ ]{0,4}(?:of|to|at|is|was|set to|set at|=|:|from|\(|→|->|=>|about|设置为|设为|设置成|调到|调至|改为|改成|为|是)?"
+    r"[`'\"*]{0,3}[ ]{0,4}(?:of|to|at|is|was|set to|set at|=|:|from|\(|→|->|=>|about"
+    r"|设置为|设为|设的是?|设到|设置成|开到|调到|调至|改为|改成|为|是)?"
     r"[ ]{0,4}[~≈]?[`'\"*]{0,2}"
 )
 _ENDS = r"(?![A-Za-z0-9_%]|[.,]\d)"
 _BEGINS = r"(?<![A-Za-z0-9_-])"
 _LENGTH = r"(?P<value>\d{1,3}(?:[,_]\d{3})+|\d{3,8}|\d{1,4}[kK])"
-_SHARE = r"(?:(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?|gmu|显存(?:利用|占用)率)"
+_SHARE = r"(?:(?:gpu[ _-])?(?:mem(?:ory)?[ _-])?util(?:i[sz]ation)?|gmu|(?:显存)?(?:利用|占用|使用)率)"
 _SEQUENCES = r"(?:(?<!running )(?<!waiting )(?<!active )(?<!dummy )(?:max[ _-]?)?(?:num[ _-]?)?seqs|mns)"
 _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (

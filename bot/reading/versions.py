@@ -21,6 +21,8 @@ _PRINTED = (
     ("vllm.engine-config", "vllm.banner-version", "vllm.api-version"),
     ("vllm.dumping-input", "vllm.version-mentioned", "vllm.version-in-brackets", "vllm.version-in-name"),
 )
+_OWN_CAPTURE = "Capturing CUDA graphs ("  # other engines capture too, and say it otherwise
+_NUMBER = re.compile(r"(?<![\d.])0\.\d{1,2}\.\d{1,2}(?:\.\d)?(?:\.?post\d)?(?![\d.]*\d)")
 _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
 """How a row of a table ends whose version is not the one that failed."""
 _FOLDER = re.compile(r"(?<!/envs)/vllm[-_]v?(0\.\d{1,2}\.\d{1,2}(?:\.?(?:post|rc)\d+)?)(?=/|\+|-py|\.dist-info)")
@@ -35,6 +37,7 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
     for fact in facts:
         if fact.id in by_rule:
             score[by_rule[fact.id]] += 1
+        score["vllm"] += fact.id == "vllm.capture-begins" and _OWN_CAPTURE in fact.text
     for frame in frames:
         if (named := next((engine for folder, engine in _FOLDERS if folder in frame.path), None)) is not None:
             score[named] += 2
@@ -58,6 +61,14 @@ def printed_version(facts: Sequence[Fact], engine: str, frames: Sequence[Frame] 
             failed = (fact for fact in said if not (fact.id == "vllm.version-mentioned" and _PASSED.search(fact.text)))
             return str(next(failed, said[0]).fields["version"])
     return next((found[1] for frame in frames if (found := _FOLDER.search(frame.path)) is not None), None)
+
+
+def version_alone(facts: Sequence[Fact], left: Sequence[Version]) -> str | None:
+    """The one release among those left whose number somebody gives without a name; None of none, or of several."""
+    alone = [fact for fact in facts if fact.id == "vllm.version-alone"]
+    given = {str(fact.fields["version"]) for fact in alone}
+    beside = {number for fact in alone for number in _NUMBER.findall(fact.text) if parsed(number) in left}
+    return given.pop() if len(given) == 1 and beside == given else None
 
 
 def parsed(version: str | None) -> Version | None:
@@ -124,13 +135,9 @@ def narrowed(
     return state
 
 
-def narrowed_range(
-    book: Rulebook, facts: Sequence[Fact], lines: Sequence[LogLine] = (), frames: Sequence[Frame] = (),
-    arguments: Mapping[str, Known[Setting]] | None = None,
-) -> tuple[str | None, tuple[str, ...]]:  # fmt: skip
+def narrowed_range(book: Rulebook, state: Narrowing) -> tuple[str | None, tuple[str, ...]]:
     """The same as (range of releases, reasons); (None, ()) when nothing narrows it."""
     releases = releases_of(book)
-    state = narrowed(book, facts, lines, frames, arguments)
     if len(state.left) == len(releases) or not state.left:
         return None, ()
     after = [v for v in releases if v > state.left[-1]]

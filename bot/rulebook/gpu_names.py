@@ -10,8 +10,13 @@ import ahocorasick_rs
 
 _LONGEST = 50
 """Letters before its anchor that a name may have, with a number of cards before it."""
-_BEGINS = re.compile(r"\w(?<![\w.\-/]\w)")
-_COUNT_WORDS = {"single": 1, "one": 1, "dual": 2, "two": 2, "twin": 2, "double": 2, "three": 3, "quad": 4, "four": 4, "eight": 8}
+_LETTER = "A-Za-z0-9_"
+"""Of a word that a name may be part of: Chinese is written without spaces."""
+_BEGINS = re.compile(rf"[{_LETTER}](?<![{_LETTER}.\-/].)")
+_COUNT_WORDS = {
+    "single": 1, "one": 1, "dual": 2, "two": 2, "twin": 2, "double": 2, "three": 3, "quad": 4, "four": 4, "eight": 8,
+    "zwei": 2, "drei": 3, "vier": 4, "acht": 8, "deux": 2, "trois": 3, "quatre": 4, "cuatro": 4, "ocho": 8, "due": 2, "quattro": 4,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Names:
         for anchor, start, end in self._automaton.find_matches_as_indexes(lower, overlapping=True):
             (text, (glued, _)), before = self._anchors[anchor], lower[start - 1 : start]
             bare = text.isdigit()
-            if (before in glued or not (bare or before.isalnum())) and not (bare and lower[end : end + 1].isdigit()):
+            if (before in glued or not (bare or (before.isalnum() and before.isascii()))) and not (bare and lower[end : end + 1].isdigit()):
                 yield anchor, start
 
 
@@ -89,7 +94,7 @@ def _anchors(names: Iterable[str]) -> Mapping[str, _Anchor]:
     for name in names:
         words = re.split(r"[ _-]", name.lower())
         text = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
-        anchor = found.setdefault(text, _Anchor(set("x×* _-"), set()))
+        anchor = found.setdefault(text, _Anchor(set("x×* _-张块卡枚"), set()))
         anchor.before.update(word[-1:] for word in words[: words.index(text)][-1:])
         anchor.names.add(name)
     return found
@@ -101,18 +106,22 @@ def _names_pattern(names: Set[str]) -> re.Pattern[str]:
     weak = _alternation(name for name in names if not _telling(name)) or "(?!)"
     size = r"(?:[ _-]?(?:SXM\d?|PCIe?|HBM\d?e?|NVL|OAM)\b)*(?:[ _-]?\(?\d{2,3} ?(?:GB|GiB|G)\b(?: VRAM| each)?\)?)?"
     maker = r"(?:NVIDIA|AMD|Intel\(R\)|Tesla|GeForce|Instinct|Radeon|Jetson)[ _-]"
-    number = r"(?P<before>\d{1,3}) ?[x×*] ?"
+    number = r"(?P<before>\d{1,3}) ?[x×*张块卡枚]卡? ?"
     spaced = r"(?P<spaced>(?:[2-9]|1[0-9]|[2-9]\d)) (?!NVIDIA|Tesla)"
     word = rf"(?P<word>{'|'.join(_COUNT_WORDS)})[ -]"
-    bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?!)))"
+    figures = _alternation(name for name in names if name.split()[0].isdigit()) or "(?!)"
+    article = r"(?P<article>an?|the|my|our|his|this|einer?|eine[mn]|meiner?|une?) "
+    bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?(article)(?:{figures})|(?!))))"
     return re.compile(
-        rf"(?<![\w.\-/])(?:{number}|{spaced}|{word})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
-        r"s?(?![\w]|-\w|\.\d)(?: ?\(?[x×*] ?(?P<after>\d{1,3})\b)?",
+        rf"(?<![{_LETTER}.\-/])(?:{number}|{spaced}|{word}|{article})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
+        rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq))(?: ?\(?[x×*] ?(?P<after>\d{{1,3}})\b)?",
         re.IGNORECASE,
     )
 
 
 def _telling(name: str) -> bool:
+    if " " in name and not any(c.isdigit() for c in name):
+        return True  # no two words stand side by side by chance: DGX Spark, Strix Halo
     return any(c.isdigit() for c in name) and any(c.isalpha() for c in name.split()[0]) and not re.match(r"[Bb]\d\d$", name)
 
 

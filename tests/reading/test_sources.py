@@ -109,3 +109,49 @@ def test_what_an_engine_logs_is_no_prose() -> None:
         for f in evidence("(EngineCore_DP0 pid=7) INFO 11-18 10:00:00 [x.py:1] if it OOMs during load, lower it").facts
         if "prose" in f.kinds
     ]
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of {} GiB of which 0.50 GiB is free."
+
+
+@pytest.mark.parametrize(
+    ("words", "total", "gpu"),
+    [
+        ("on my workstation", "7.79", "RTX4060-8GB"),
+        ("on an RTX 3070", "7.79", None),  # another card, which is not listed
+        ('nvidia.com/mig-2g.20gb: "1"', "19.55", None),  # a part of one of several cards
+        ("on a 4090", "23.5", "RTX4090-24GB"),
+        ("用4张A800部署", "79.3", "A800-80GB"),
+    ],
+)
+def test_a_card_is_taken_by_its_size_where_none_is_named(words: str, total: str, gpu: str | None) -> None:
+    named = evidence(f"{words}\n{OOM.format(total)}").deployment.gpu
+    assert (named and named.value) == gpu
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("two nodes, and 8x H100 in one of them", 8),
+        ("2 nodes g6e.24xlarge (4x L40S each)", 8),
+        ("2 pods x 8 H200", 16),
+        ("3 nodes (8x H100 per node)", 24),
+    ],
+)
+def test_cards_of_each_node_are_counted_for_all_nodes(words: str, count: int) -> None:
+    found = evidence(words).deployment.gpu_count
+    assert (found and found.value) == count
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        ("that is all of pod = llama-70b-0", None),
+        ("that is all of llama-70b", "llama-70b"),
+        ("Modell ist Qwen2.5-VL-32B. Was tun?", "Qwen2.5-VL-32B"),
+        ("部署DeepSeek-R1-Distill-Llama-70B,加载", "DeepSeek-R1-Distill-Llama-70B"),
+    ],
+)
+def test_a_model_is_what_is_called_so_and_not_a_pod(words: str, model: str | None) -> None:
+    found = evidence(f"vLLM: {words}").deployment.model
+    assert (found and found.value) == model

@@ -25,6 +25,26 @@ def test_a_printed_version_is_not_narrowed() -> None:
     assert (evidence.engine_version, evidence.engine_version_range) == ("0.11.0", None)
 
 
+KV = "(EngineCore pid=60) INFO 04-02 10:00:41 [gpu_worker.py:423] Available KV cache memory: 3.86 GiB\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [
+        ("flashinfer 0.6.1 and trl 0.21.0", None),
+        ("with 0.21.0 and on 0.22.1", None),  # which failed nobody says
+        ("this is what I got with 0.9.1", None),  # no such release says what stands above
+        ("this is what I got with 0.23.9", None),  # there was none
+        ("this is what I got with 0.21.0", "0.21.0"),
+        ("L40S, Qwen3-14B FP8, util .92, 0.22.1", "0.22.1"),
+        ("升级到 0.20.2 之后起不来了", "0.20.2"),
+    ],
+)
+def test_a_number_alone_is_the_release_where_it_is_one_and_says_what_the_log_says(words: str, version: str | None) -> None:
+    assert read(BOOK, [Contribution("paste", KV + words)]).engine_version == version
+    assert read(BOOK, [Contribution("paste", words)]).engine_version is None
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
