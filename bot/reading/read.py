@@ -50,11 +50,13 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
     grid = grid_of(lines, facts, deployment)
     engine = engine_of(book, facts, frames, Counter(_engine_by_signature(lines, quoted)))
     version = printed_version(facts, engine, frames)
-    allowed, because = None, ()
+    allowed: str | None = None
+    because: tuple[str, ...] = ()
     if version is None and engine == "vllm":
         state = narrowed(book, facts, lines, frames, arguments)
         version = version_alone(facts, state.left)
-        allowed, because = (None, ()) if version is not None else narrowed_range(book, state)
+        if version is None:
+            allowed, because = narrowed_range(book, state)
     return Evidence(
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
         ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
