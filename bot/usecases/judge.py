@@ -17,6 +17,8 @@ from bot.usecases.wording import named_change, some_named
 
 REFUTED = "same"
 WORKED = "fixed"
+FURTHER_DOWN = "so it stands further down."
+"""How a note ends that says which change the history ranked down."""
 QUESTION = "not-oom.question"
 """The rule that reads words as a question about memory."""
 
@@ -38,7 +40,7 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     document = diagnosis_document(diagnose(book, evidence, refuted, [{"id": name, "flag": flag} for name, flag in failed], _weigh))
     offered = [(change["id"], change["flag"]) for change in document["alternatives"]]
     demoted = [(name, flag) for name, flag in offered if (name, flag) in failed]
-    document["notes"] += [f"{named_change(name, flag)} {failed[name, flag]}, so it stands further down." for name, flag in demoted]
+    document["notes"] += [f"{named_change(name, flag)} {failed[name, flag]}, {FURTHER_DOWN}" for name, flag in demoted]
     document["notes"] += [
         f"{one.name or 'Another paste'} holds the failure of another model, {named}: judge it by itself." for one, named in others
     ]

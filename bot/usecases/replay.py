@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.domain.incident import Incident
 from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.judge import FURTHER_DOWN
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable, notice
 
@@ -31,6 +32,8 @@ async def replay(desk: Desk, viewer: Viewer, progress: Callable[[int], None] | N
             failed.append({"id": incident.id, "says": f"{type(error).__name__}: {error}"[:200]})
             continue
         before, after = _essence(incident.document), _essence(document)
+        if _history_chose(incident.document, document):
+            after |= {name: before[name] for name in ("remedy", "value")}
         if before == after:
             same += 1
         else:
@@ -69,6 +72,14 @@ def _essence(document: Mapping[str, Any]) -> dict[str, Any]:
         "remedy": change.get("id"),
         "value": change.get("value"),
     }
+
+
+def _history_chose(stored: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Was the stored change offered because others had failed before, and do today's rules still have it in line?"""
+    change = stored.get("recommendation") or {}
+    in_line = [(one.get("id"), one.get("value")) for one in document.get("alternatives") or ()]
+    ranked = any(str(note).endswith(FURTHER_DOWN) for note in stored.get("notes") or ())
+    return ranked and (change.get("id"), change.get("value")) in in_line
 
 
 def _outcome(incident: Incident) -> str | None:

@@ -21,5 +21,5 @@ def _moment(desk: Desk, since: str | None) -> datetime | None:
         return None
     asked = parse(f"since:{since}", desk.now())
     if asked.since is None:
-        raise Unusable(" ".join(asked.ignored) or "since takes a span such as 7d, or a date.")
+        raise Unusable(f"{since[:40]!r} is no moment: since takes a span such as 12h, 7d or 4w, yesterday, or a date such as 2026-11-30.")
     return moment(asked.since)

@@ -1,6 +1,7 @@
 """The sizing form: words or engine arguments in, the plan and its arithmetic out; a question without a pasted config is a link."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,25 @@ OVERRIDES = (
     ("kv_cache_memory_bytes", "KV cache pool", "what is left"),
 )
 WORDS = ("model", "gpu", "gpu_memory_utilization", "kv_cache_dtype", "quantization", "engine_version", "enable_expert_parallel")
+_LABELS = {
+    "gpu": "GPU", "gpu_memory_utilization": "Utilization", "kv_cache_dtype": "KV cache dtype", "quantization": "Quantization",
+    **{name: label for name, label, _ in (*COUNTS, *OVERRIDES)},
+}  # fmt: skip
 ARGUMENTS = (*WORDS, *(name for name, _, _ in (*COUNTS, *OVERRIDES)))
 FIELDS = ("q", *ARGUMENTS, "config")
+
+
+def in_the_form(text: str) -> str:
+    """What says by which flags something is given, in the form's own words: `--gpu-memory-bytes` is its field “Device memory”."""
+    return _FLAG.sub(lambda flag: _field(flag[1]) or flag[0], text.replace("give --config FILE", "paste its config.json"))
+
+
+_FLAG = re.compile(r"--([a-z][a-z-]+)")
+
+
+def _field(flag: str) -> str:
+    label = _LABELS.get(flag.replace("-", "_"))
+    return f"“{label}”" if label else ""
 
 
 def question_of(given: Mapping[str, str]) -> dict[str, Any]:
@@ -129,6 +147,9 @@ async def _answered(request: web.Request, given: Mapping[str, str]) -> web.Respo
 
 
 def _shown(request: web.Request, given: Mapping[str, str], answer: Mapping[str, Any] | None, refused: str) -> web.Response:
+    if answer and answer.get("fits") is None:
+        answer = {**answer, "why": in_the_form(answer["why"])}
+    refused = in_the_form(refused)
     values = {"given": {**_as_read(answer), **given}, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
     return page(request, _template(request), status=400 if refused else 200, **values)
 

@@ -52,6 +52,20 @@ async def test_a_question_without_a_config_is_refused_in_a_sentence(sizer: Brows
     assert 'role="alert"' in await sizer.text("/size?gpu=H100-80GB", status=400)
 
 
+@pytest.mark.parametrize(
+    ("query", "status", "says"),
+    [
+        ("model=llama-3.3-70b&gpu=H10O", 400, "or give its memory by “Device memory”"),
+        ("model=llama-3.3-70b", 200, "give “GPU”, or the pool itself by “KV cache pool”."),
+        ("model=llama-3.3-70b&gpu=H100&tensor_parallel_size=4", 200, "--tensor-parallel-size 4"),  # what is to be typed stays a flag
+    ],
+)
+async def test_what_is_missing_is_named_as_the_form_names_it(sizer: Browser, query: str, status: int, says: str) -> None:
+    text = await sizer.text(f"/size?{query}", status=status)
+    assert says in text
+    assert "--gpu-memory-bytes" not in text
+
+
 async def test_a_config_that_is_no_json_is_named(sizer: Browser) -> None:
     async with sizer.post("/size", data={"token": await sizer.token("/size"), "config": "{'a': 1}"}) as answer:
         assert answer.status == 400
