@@ -45,4 +45,4 @@ async def say_so(room: Room, job: Job, place: Place, said: str) -> None:
         hour = int(room.desk.now().timestamp() // HOUR.total_seconds())
         await room.outbox.post(job.who, Place(place.channel, None), f"limit:{hour}", [], said)
     else:
-        await room.outbox.alone(job.who, place, user, said, about=job.arrival.key)
+        await room.asides.alone(job.who, place, user, said, about=job.arrival.key, name="allowance")

@@ -19,6 +19,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 
 from bot.settings import Settings, SettingsError
 from bot.slack import digests
+from bot.slack.asides import Asides
 from bot.slack.calls import STALE
 from bot.slack.checks import check_slack
 from bot.slack.files import Files
@@ -106,7 +107,7 @@ class SlackDoor:
         files = Files(outbox, self._installs, hosts)
         self.room = Room(
             desk=desk, settings=settings, store=store, asks=asks, hosts=hosts, installs=self._installs, outbox=outbox,
-            intake=Intake(files, aside), visibility=Visibility(outbox),
+            asides=Asides(outbox, store, self._installs, hosts), intake=Intake(files, aside), visibility=Visibility(outbox),
             reminders=Reminders(store),
         )  # fmt: skip
         self._workers = Workers(self.room, lease=lease)

@@ -12,6 +12,7 @@ from bot.slack.allowance import used_up
 from bot.slack.calls import is_final
 from bot.slack.installs import refusal
 from bot.slack.intake import Gathered
+from bot.slack.offers import reading
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, line, rich, small
 from bot.slack.render.diagnosis import diagnosis_message
@@ -21,7 +22,7 @@ from bot.slack.repeats import repeated
 from bot.slack.room import Job, Room
 from bot.slack.talk import only_asks
 from bot.slack.withdrawn import withdraw_late
-from bot.slack.words import is_evidence, tells_facts, wants_anew
+from bot.slack.words import Verb, is_evidence, tells_facts, wants_anew
 from bot.usecases.diagnose import NoEvidence
 from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
@@ -129,23 +130,30 @@ async def _give(room: Room, job: Job, place: Place, incident: str | None, blocks
     try:
         await room.outbox.reply(job.who, place, incident, DIAGNOSIS, blocks, text)
     except SlackApiError as refused:
-        if not await give_alone(room, job, place, refused, blocks, text):
+        anew = reading(Verb("show", incident), job.body) if incident else None
+        if not await give_alone(room, job, place, refused, blocks, text, anew=anew):
             raise
         return "alone"
     return "thread"
 
 
-async def give_alone(room: Room, job: Job, place: Place, refused: SlackApiError, blocks: Sequence[Block], text: str) -> bool:
-    """What may not be said in a place, to the asker alone, with the reason. False where it is no such refusal, or nobody to tell."""
+async def give_alone(
+    room: Room, job: Job, place: Place, refused: SlackApiError, blocks: Sequence[Block], text: str, *, anew: str | None = None
+) -> bool:
+    """What may not be said in a place, to the asker alone, with the reason. False where it is no such refusal, or nobody to tell.
+
+    `anew`: the button's value that asks for it again.
+    """
     user = job.body.get("user")
     if not is_final(refused) or not user or job.body.get("bot"):
         return False
     why = for_you_alone(refusal(refused))
     shown = fit_message([small(why), *(blocks or [rich(line(text))])])
     url, ephemeral = job.body.get("response_url"), bool(job.body.get("ephemeral"))
-    return await room.outbox.alone(
-        job.who, place, user, f"{text} {why}", shown, about=job.arrival.key, url=url, replace=ephemeral, name="answer"
-    )
+    return await room.asides.alone(
+        job.who, place, user, f"{text} {why}", shown, about=job.arrival.key, name="answer", url=url, replace=ephemeral,
+        answering="your message", anew=anew,
+    )  # fmt: skip
 
 
 async def _remember(room: Room, job: Job, place: Place, incident: str, document: Mapping[str, Any], where: str) -> None:
@@ -211,7 +219,7 @@ async def _tell(room: Room, job: Job, place: Place, gathered: Gathered) -> None:
     user = job.body.get("user")
     if gathered.refusals and user:
         text = "\n".join(gathered.refusals[:5])
-        await room.outbox.alone(job.who, place, user, text, about=job.arrival.key)
+        await room.asides.alone(job.who, place, user, text, about=job.arrival.key, name="refusals", answering="your message")
     await _tell_hidden(room, job, place, gathered.hidden)
 
 
@@ -222,4 +230,4 @@ async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
         return
     what = "1 secret" if hidden == 1 else f"{hidden:,} secrets"
     said = f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
-    await room.outbox.alone(job.who, place, author, said, about=job.arrival.key)
+    await room.asides.alone(job.who, place, author, said, about=job.arrival.key, name="hidden")

@@ -72,7 +72,7 @@ class Gate:
                 if wait is not None:
                     await asyncio.sleep(wait)
         if came.body.get("response_url"):
-            await self._room.outbox.respond(came.body["response_url"], NOT_KEPT)
+            await self._room.asides.respond(came.body["response_url"], NOT_KEPT)
 
     async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None, said: str | None) -> Answer:
         if who is not None and came.kind == "click" and came.body["action"] in FORMS:
@@ -102,7 +102,7 @@ class Gate:
             block = "log" if came.body["callback"] == "log" else "model"
             return 200, {"response_action": "errors", "errors": {block: NOT_KEPT}}
         if came.body.get("response_url"):
-            self._room.start(self._room.outbox.respond(came.body["response_url"], NOT_KEPT), "not kept")
+            self._room.start(self._room.asides.respond(came.body["response_url"], NOT_KEPT), "not kept")
         return 503, None
 
     async def _keep(self, came: Arrival) -> None:

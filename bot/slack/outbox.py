@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from bot.slack.calls import LONGEST_WAIT, TRIES, Calls, UnsureError
+from bot.slack.calls import TRIES, Calls, UnsureError
 from bot.slack.hosts import Hosts
 from bot.slack.installs import Identity, Installs
 from bot.slack.render.blocks import Block, line, plainly, rich
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 REFUSED = "refused"
 """Digest of the note on a post that Slack did not take."""
-SAID = "said"
-"""Stands where another note has its ts: words to one person have none."""
 TWICE = "twice"
 """Kind of the delivery that looks for a second message of one kind."""
 LOOK_BACK = (60.0, 600.0)  # seconds after a post whose earlier try had no known end
@@ -98,7 +95,7 @@ class Outbox:
                 if found := await sought(self.call, who, place.channel, place.thread, mine, begun):
                     return str(found["ts"]), True
             try:
-                answer = await self._laid_out(
+                answer = await self.laid_out(
                     who, "chat.postMessage", blocks, text, channel=place.channel, thread_ts=place.thread, metadata=metadata,
                     unfurl_links=False, unfurl_media=False, fence=intend,
                 )  # fmt: skip
@@ -143,7 +140,7 @@ class Outbox:
 
     async def update(self, who: Identity, channel: str, ts: str, blocks: Sequence[Block], text: str) -> None:
         """Edits in place. SlackApiError when the message is gone."""
-        await self._laid_out(who, "chat.update", blocks, text, channel=channel, ts=ts)
+        await self.laid_out(who, "chat.update", blocks, text, channel=channel, ts=ts)
 
     async def reply(self, who: Identity, place: Place, incident: str | None, kind: str, blocks: Sequence[Block], text: str) -> str:
         """The one message of that kind in the thread: posted the first time, edited after. The ts."""
@@ -182,104 +179,12 @@ class Outbox:
             return
         await self._remember(who, place, kind, before.ts, incident, digest)
 
-    async def whisper(
-        self, who: Identity, place: Place, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str
-    ) -> bool:
-        """Only `user` sees it; it is gone after a reload. In a direct message it is an ordinary message, said once `about` one arrival.
-
-        False when Slack does not let it be said there.
-        """
-        if place.channel.startswith("D"):
-            said = hashlib.sha256(text.encode()).hexdigest()[:12]
-            await self.post(who, place, f"word:{about}:{said}", blocks or (), text)
-            return True
-        try:
-            await self._laid_out(who, "chat.postEphemeral", blocks or (), text, channel=place.channel, user=user, thread_ts=place.thread)
-        except SlackApiError as refused:
-            # The person has left, or the bot may not speak there: nothing that another try would mend.
-            log.warning("a word to one person in %s: %s", place.channel, refused.response.get("error"))
-            return False
-        return True
-
-    async def tell(self, who: Identity, user: str, text: str, blocks: Sequence[Block] | None = None, *, about: str) -> bool:
-        """A direct message, once `about` one arrival. A refusal is logged and gives False: there is no other way left to this person."""
-        try:
-            direct = (await self.call(who, "conversations.open", users=user))["channel"]["id"]
-            return await self.whisper(who, Place(direct, None), user, text, blocks, about=about)
-        except (SlackApiError, UnsureError) as refused:
-            log.warning("a direct message: %s", refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
-            return False
-
-    async def alone(
-        self,
-        who: Identity,
-        place: Place,
-        user: str,
-        text: str,
-        blocks: Sequence[Block] | None = None,
-        *,
-        about: str,
-        url: str | None = None,
-        replace: bool = False,
-        name: str = "",
-    ) -> bool:
-        """To one person by the first way that Slack leaves open: the response URL, in the place where others do not see it, directly.
-
-        Once `about` one arrival, however often that is tried; `name` is for words that may read otherwise the next time. They cannot be
-        looked for in Slack: where the end of the saying itself is not known they are said again, since twice, until a reload, is better
-        than silence.
-        """
-        kind = f"word:{about}:{name or _digest(blocks or (), text)[:12]}"
-        if (before := await self._store.reply_of(who.team, place.channel, user, kind)) is not None and before.ts:
-            return True
-        said = (
-            (url and await self.respond(url, text, blocks, replace=replace))
-            or (place.channel and await self.whisper(who, place, user, text, blocks, about=about))
-            or await self.tell(who, user, text, blocks, about=about)
-        )
-        if said:
-            await self._store.remember_reply(None, who.team, place.channel, user, SAID, kind)
-        return bool(said)
-
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence."""
         try:
             await self.call(who, "reactions.add" if on else "reactions.remove", channel=channel, timestamp=ts, name="eyes")
         except (SlackClientError, UnsureError) as refused:
             log.debug("reaction in %s: %s", channel, refused)
-
-    async def respond(self, url: str, text: str, blocks: Sequence[Block] | None = None, *, replace: bool = False) -> bool:
-        """Answers a command or a click by its response URL: five times within half an hour. False when it could not be said."""
-        if not self._hosts.may_answer(url) or self._installs.session is None:
-            log.warning("response URL refused: it is not Slack's")
-            return False
-        full, short = as_sent(blocks or (), text)
-        body: dict[str, Any] = {"text": short, "response_type": "ephemeral", "replace_original": replace}
-        for shown in (full, plainly(full), None):
-            if shown:
-                body["blocks"] = list(shown)
-            else:
-                body.pop("blocks", None)
-            for attempt in range(3):
-                try:
-                    async with self._installs.session.post(
-                        url, json=body, allow_redirects=False, timeout=aiohttp.ClientTimeout(total=15)
-                    ) as answer:
-                        if answer.status == 200:
-                            return True
-                        if answer.status in (404, 410):
-                            return False
-                        wait = (
-                            float(answer.headers.get("Retry-After", 0.3 * 2**attempt))
-                            if answer.status == 429 or answer.status >= 500
-                            else 0
-                        )
-                except (aiohttp.ClientError, TimeoutError):
-                    wait = 0.3 * 2**attempt
-                if wait == 0:
-                    break
-                await asyncio.sleep(min(wait, LONGEST_WAIT))
-        return False
 
     async def upload(
         self, who: Identity, place: Place, kind: str, files: Sequence[Upload], comment: str, since: str | None
@@ -313,7 +218,8 @@ class Outbox:
         )  # fmt: skip
         return [file["id"] for file in done]
 
-    async def _laid_out(self, who: Identity, method: str, blocks: Sequence[Block], text: str, **arguments: Any) -> dict[str, Any]:
+    async def laid_out(self, who: Identity, method: str, blocks: Sequence[Block], text: str, **arguments: Any) -> dict[str, Any]:
+        """One call that shows blocks; a layout that Slack refuses is tried in the oldest blocks, then as text alone."""
         shown, short = as_sent(blocks, text)
         try:
             return await self.call(who, method, text=short, blocks=shown, **arguments)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bot.settings import Settings
+from bot.slack.asides import Asides
 from bot.slack.hosts import Hosts
 from bot.slack.inbox import Arrival
 from bot.slack.installs import Identity, Installs
@@ -53,6 +54,7 @@ class Room:
     hosts: Hosts
     installs: Installs
     outbox: Outbox
+    asides: Asides
     intake: Intake
     visibility: Visibility
     reminders: Reminders

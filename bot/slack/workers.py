@@ -232,15 +232,13 @@ class Workers:
         tries = TRIES_WAITED_FOR if delivery.kind == "command" else OUTAGE if isinstance(failed, WORLD) else TRIES
         last = final or delivery.attempts >= tries
         try:
+            if last:  # said first: what is put away is never looked at again
+                await self._say_so(delivery, arrival, reason)
             await self._room.store.fail(delivery.id, reason, None if last else min(2.0**delivery.attempts, 60.0))
         except LostClaimError as lost:
             log.warning("left to another worker: %s", lost)
-            return
         except StoreError as lost:
             log.error("delivery %s stays claimed until its lease ends: %s", delivery.id, lost)
-            return
-        if last:
-            await self._say_so(delivery, arrival, reason)
 
     async def _say_so(self, delivery: "Delivery", arrival: Arrival, reason: str) -> None:
         tried = "" if delivery.attempts == 1 else f", tried {delivery.attempts} times"
@@ -251,6 +249,9 @@ class Workers:
             who = await self._room.installs.of(arrival.enterprise, arrival.team)
             if who is not None and body.get("user"):
                 place = Place(body.get("channel") or "", body.get("thread_ts") or body.get("ts"))
-                await self._room.outbox.alone(who, place, body["user"], said, about=arrival.key, url=body.get("response_url"))
-        except (SlackApiError, UnsureError, StoreError, aiohttp.ClientError, TimeoutError) as failed:
+                url = body.get("response_url")
+                await self._room.asides.alone(who, place, body["user"], said, about=arrival.key, name="failed", url=url)
+        except LostClaimError:
+            raise
+        except Exception as failed:  # whatever keeps the person from being told must not keep the delivery
             log.warning("delivery %s: the person could not be told: %s", delivery.id, type(failed).__name__)

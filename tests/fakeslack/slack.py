@@ -503,7 +503,10 @@ class FakeSlack:
         body = await request.json()
         call = Call("response_url", body, known.team if known else "")
         self.calls.append(call)
-        if fault := self._fault("response_url"):
+        fault = self._fault("response_url")
+        if fault is not None and fault.kind == "slow":
+            await asyncio.sleep(fault.value)
+        elif fault is not None and fault.kind not in ("drop", "late"):
             return self._faulty(call, fault, self.teams[known.team] if known else Team("", "", "", "", "", set()))
         if known is None or known.uses >= 5 or self.age(known.made) > 1_800:
             self._refused(call, Refusal("used_url" if known else "no_url"), None)
@@ -523,13 +526,19 @@ class FakeSlack:
             "ts": self.clock.ts(),
             "replaced": bool(body.get("replace_original")),
         }
-        original = channel.message(known.ts) if known.ts and body.get("replace_original") else None
+        clicked = known.ts if body.get("replace_original") else None
+        original = next((m for m in (*channel.messages, *channel.ephemerals) if m["ts"] == clicked), None)
         if original is not None:  # a message that all see is replaced for all
-            original |= {"text": body["text"], "blocks": body.get("blocks")}
+            original |= {"text": body["text"], "blocks": body.get("blocks"), "replaced": True}
         elif body.get("response_type") == "in_channel" and not body.get("replace_original"):
             channel.messages.append(shown | {"bot_id": self.teams[known.team].bot_id, "user": self.teams[known.team].bot_user})
         else:
             channel.ephemerals.append(shown)
+        if fault is not None and fault.kind == "late":
+            await asyncio.sleep(fault.value)
+        if fault is not None and fault.kind == "drop":
+            assert request.transport is not None
+            request.transport.abort()
         return web.Response(text="ok")
 
     async def _allow(self, request: web.Request) -> web.Response:

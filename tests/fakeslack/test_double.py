@@ -197,6 +197,19 @@ async def test_a_trigger_opens_one_view_within_three_seconds(slack: FakeSlack, t
     assert await refused(api.views_open(trigger_id="1.2", view=view)) == "invalid_trigger_id"
 
 
+async def test_a_response_url_replaces_what_was_clicked_also_where_only_one_person_sees_it(slack: FakeSlack, team: Team) -> None:
+    ann = Person(slack, team)
+    channel = slack.channel(team, "help", members=[ann.id])
+    for _ in range(2):
+        await client(slack, team).chat_postEphemeral(channel=channel.id, user=ann.id, text="a line")
+    async with aiohttp.ClientSession() as session:
+        url = slack.response_url(team, channel, ann.id, channel.ephemerals[0]["ts"])
+        for _ in range(2):
+            await session.post(url, json={"text": "the answer", "replace_original": True})
+        await session.post(url, json={"text": "one more", "replace_original": False})
+    assert [one["text"] for one in ann.sees(channel)] == ["the answer", "a line", "one more"]
+
+
 async def test_a_response_url_is_used_up_after_five_uses_and_after_half_an_hour(slack: FakeSlack, team: Team) -> None:
     ann = Person(slack, team)
     channel = slack.channel(team, "c", members=[ann.id])

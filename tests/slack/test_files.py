@@ -132,8 +132,8 @@ async def test_a_response_address_that_is_not_slacks_is_not_written_to(http_worl
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         async with world.bot() as door:
-            assert not await door.room.outbox.respond("https://evil.example/x", "hello")
-            assert not await door.room.outbox.respond(f"ftp://127.0.0.1:{runner.addresses[0][1]}/x", "hello")
+            assert not await door.room.asides.respond("https://evil.example/x", "hello")
+            assert not await door.room.asides.respond(f"ftp://127.0.0.1:{runner.addresses[0][1]}/x", "hello")
             assert asked == []
     finally:
         await runner.cleanup()

@@ -288,14 +288,15 @@ async def test_the_sizing_form_answers_the_asker_who_shares_it_or_changes_its_in
         shown = await world.until(lambda: world.ann.sees(world.channel))
         assert "It fits: llama-70b-fp8 on H100-80GB" in words(shown[-1])
         assert world.answers(world.channel) == []
-        await world.ann.click(world.channel, shown[-1], "share")
-        await world.until(lambda: world.answers(world.channel))
-        assert world.ann.id in words(world.answers(world.channel)[0])
         await world.ann.click(world.channel, shown[-1], "change_inputs")
         again = await world.until(lambda: view if (view := world.ann.view()).body["callback_id"] == "sizing" else None)
         filled = {block["element"]["action_id"]: block["element"].get("initial_value") for block in again.body["blocks"]}
         assert filled["model"] == "llama-70b-fp8"
         assert filled["gpu"] == "H100"
+        await world.ann.click(world.channel, shown[-1], "share")
+        await world.until(lambda: world.answers(world.channel))
+        assert world.ann.id in words(world.answers(world.channel)[0])
+        await world.until(lambda: "Shared in the channel." in words(shown[-1]))
 
 
 async def test_home_shows_the_incidents_of_the_persons_channels_with_filters(world: World) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -15,6 +16,7 @@ from bot.slack.files import GONE
 from bot.slack.inbox import Arrival
 from bot.slack.installs import refusal
 from bot.slack.intake import Gathered
+from bot.slack.offers import SHOW, asked_of, said_of
 from bot.slack.outbox import Place, Upload
 from bot.slack.render.diagnosis import DONT_KNOW
 from bot.slack.render.escape import cut
@@ -27,7 +29,7 @@ from bot.slack.repeats import ANEW, again
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
-from bot.slack.surfaces.verbs import refresh
+from bot.slack.surfaces.verbs import answer, refresh
 from bot.slack.withdrawn import EVIDENCE, withdraw
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
@@ -73,6 +75,8 @@ async def work(room: Room, job: Job) -> None:
         await _share(room, job)
     elif action == ANEW:
         await _anew(room, job)
+    elif action == SHOW:
+        await _show(room, job)
     elif action in (*OUTCOMES, *ANSWERS, "undo", "evidence"):
         await _incident(room, job)
     else:
@@ -94,6 +98,21 @@ async def _anew(room: Room, job: Job) -> None:
         await _tell(room, job, "The earlier log has been erased since: send yours again.")
         return
     await diagnose(room, job, place, Gathered(tuple(given)), anew=True)
+
+
+async def _show(room: Room, job: Job) -> None:
+    """The answer in place of the line that offered it: clicked twice, or tried again, it still stands once."""
+    body = job.body
+    lying = said_of(str(body["value"]))
+    if lying is None:
+        asked, thread = asked_of(str(body["value"]))
+        given = replace(job.arrival, body={**body, "thread_ts": thread})
+        blocks, text = await answer(room, replace(job, arrival=given), asked)
+    else:
+        text, blocks = lying
+    place = Place(body["channel"], body["thread_ts"])
+    url = body["response_url"]
+    await room.asides.alone(job.who, place, body["user"], text, blocks, about=job.arrival.key, name="answer", url=url, replace=True)
 
 
 async def _may_touch(room: Room, job: Job, channel: str) -> bool:
@@ -148,7 +167,7 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
     elsewhere = body["ephemeral"] or body["channel"] != place.channel
     if elsewhere and body.get("response_url") and kept is not None:
         blocks, text = message_of(kept, kept.document)
-        await room.outbox.respond(body["response_url"], text, blocks, replace=True)
+        await room.asides.respond(body["response_url"], text, blocks, replace=True)
 
 
 async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | None:
@@ -216,13 +235,13 @@ async def _share(room: Room, job: Job) -> None:
         await _tell(room, job, f"I may not write there ({refused.response.get('error')}): invite me to the channel first.")
         return
     if body.get("response_url"):
-        await room.outbox.respond(body["response_url"], "Shared in the channel.", replace=True)
+        await room.asides.respond(body["response_url"], "Shared in the channel.", replace=True)
 
 
 async def _tell(room: Room, job: Job, said: str) -> None:
     body = job.body
     place = Place(body.get("channel") or "", body.get("thread_ts"))
-    await room.outbox.alone(job.who, place, body["user"], said, about=job.arrival.key, url=body.get("response_url"))
+    await room.asides.alone(job.who, place, body["user"], said, about=job.arrival.key, name="told", url=body.get("response_url"))
 
 
 SURFACE = Surface(name="buttons", takes=takes, work=work, greet=greet)

@@ -22,7 +22,7 @@ async def work(room: Room, job: Job) -> None:
     inviter = job.body.get("inviter")
     if job.arrival.kind != "joined" or not inviter or not job.body["channel"]:
         return
-    await room.outbox.whisper(job.who, Place(job.body["channel"], None), inviter, HELLO, about=job.arrival.key)
+    await room.asides.alone(job.who, Place(job.body["channel"], None), inviter, HELLO, about=job.arrival.key)
 
 
 SURFACE = Surface(name="joined", takes=takes, work=work)

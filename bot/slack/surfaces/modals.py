@@ -1,6 +1,7 @@
 """Submitted forms: a sizing question, or a log for the bot to read."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +13,14 @@ from bot.slack.conversation import diagnose
 from bot.slack.hint import hint
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
+from bot.slack.offers import quoted, reading
 from bot.slack.outbox import Place
-from bot.slack.render.blocks import line, person, rich
+from bot.slack.render.blocks import Block, line, person, rich
 from bot.slack.render.forms import LOG, SIZING, notice_view, sizing_view, words_of_form
 from bot.slack.render.sizing import sizing_message
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
+from bot.slack.words import Verb
 from bot.usecases.reply import Unusable
 
 
@@ -56,10 +59,19 @@ async def _size(room: Room, job: Job) -> None:
         await _close(room, job, notice_view(str(unusable)))
         return
     blocks, text = sizing_message(reply.document, words)
-    if meta.get("response_url") and await room.outbox.respond(meta["response_url"], text, blocks):
+    if meta.get("response_url") and await _answer(room, job, meta, text, blocks, words):
         await _close(room, job, notice_view("The answer is in the channel, for you alone."), told=True)
         return
     await _close(room, job, sizing_view(reply.document, words))
+
+
+async def _answer(room: Room, job: Job, meta: Mapping[str, Any], text: str, blocks: Sequence[Block], words: str) -> bool:
+    """Where the form was opened from; the form itself is left for where that is no longer possible."""
+    body = job.body
+    return await room.asides.alone(
+        job.who, Place(meta.get("channel") or "", None), body["user"], text, blocks, about=job.arrival.key, name="answer",
+        url=meta["response_url"], answering=quoted(words), anew=reading(Verb("size", words), body), elsewhere=False,
+    )  # fmt: skip
 
 
 async def _log(room: Room, job: Job) -> None:
@@ -114,7 +126,9 @@ async def _close(room: Room, job: Job, view: dict[str, Any], *, told: bool = Fal
     except SlackApiError:
         meta = json.loads(job.body["meta"] or "{}")
         if meta.get("response_url") and not told:
-            await room.outbox.respond(meta["response_url"], "The form was closed before the answer came. Ask again.")
+            said = "The form was closed before the answer came. Ask again."
+            place, key, url = Place(meta.get("channel") or "", None), job.arrival.key, meta["response_url"]
+            await room.asides.alone(job.who, place, job.body["user"], said, about=key, name="end", url=url)
 
 
 SURFACE = Surface(name="modals", takes=takes, work=work, says=says)

@@ -36,7 +36,7 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
         if job.arrival.kind == "message_shortcut":
             return {}
         said = "The form could not be opened. Use the shortcut again, or send me the log here."
-        await room.outbox.tell(job.who, job.body["user"], said, about=job.arrival.key)
+        await room.asides.tell(job.who, job.body["user"], said, about=job.arrival.key)
         return None
     return None if job.arrival.kind == "shortcut" else {"view_id": opened["view"]["id"]}
 
@@ -68,7 +68,8 @@ async def close(room: Room, job: Job, said: str) -> None:
         else:
             return
     if job.body.get("response_url"):
-        await room.outbox.respond(job.body["response_url"], said)
+        url = job.body["response_url"]
+        await room.asides.alone(job.who, place_of(job.body), job.body["user"], said, about=job.arrival.key, name="end", url=url)
 
 
 SURFACE = Surface(name="shortcuts", takes=takes, work=work, greet=greet)

@@ -7,6 +7,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.slack.calls import UnsureError
 from bot.slack.inbox import Arrival
+from bot.slack.offers import quoted, reading
 from bot.slack.outbox import Place
 from bot.slack.render.forms import sizing_form
 from bot.slack.room import Job, Room
@@ -47,16 +48,20 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
     try:
         await room.outbox.call(job.who, "views.open", sure=True, trigger_id=job.body["trigger_id"], view=sizing_form(meta))
     except (SlackApiError, UnsureError):
-        await room.outbox.respond(job.body["response_url"], "The form could not be opened. In words: /oom size MODEL gpu=H100 tp=2 ctx=32k")
+        await room.asides.respond(job.body["response_url"], "The form could not be opened. In words: /oom size MODEL gpu=H100 tp=2 ctx=32k")
     return None
 
 
 async def work(room: Room, job: Job) -> None:
     """The answer, for the asker alone."""
-    blocks, text = await answer(room, job, first_word(job.body["text"]))
+    asked = first_word(job.body["text"])
+    blocks, text = await answer(room, job, asked)
     body = job.body  # its response URL may be spent: half an hour has passed, or it was used up
     place = Place(body["channel"], None)
-    await room.outbox.alone(job.who, place, body["user"], text, blocks, about=job.arrival.key, url=body["response_url"])
+    await room.asides.alone(
+        job.who, place, body["user"], text, blocks, about=job.arrival.key, name="answer", url=body["response_url"],
+        answering=quoted(f"{body['command']} {body['text']}"), anew=reading(asked, body),
+    )  # fmt: skip
 
 
 def _wants_form(asked: Verb) -> bool:

@@ -14,6 +14,7 @@ from bot.slack.calls import is_final
 from bot.slack.conversation import eyes_off, eyes_on, give_alone, incident_of, place_of, show
 from bot.slack.hint import hint
 from bot.slack.installs import refusal
+from bot.slack.offers import quoted, reading
 from bot.slack.outbox import Place
 from bot.slack.render.audit import audit_message
 from bot.slack.render.blocks import Block
@@ -74,12 +75,15 @@ async def run_verb(room: Room, job: Job, said: Verb) -> None:
     place = place_of(body)
     blocks, text = await answer(room, job, said)
     if said.name not in SHARED and not place.channel.startswith("D"):
-        await room.outbox.alone(job.who, place, body["user"], text, blocks, about=job.arrival.key)
+        await room.asides.alone(
+            job.who, place, body["user"], text, blocks, about=job.arrival.key, name="answer",
+            answering=quoted(body["text"]), anew=reading(said, body),
+        )  # fmt: skip
         return
     try:
         await room.outbox.post(job.who, place, f"{said.name}:{body['ts']}", blocks, text)
     except SlackApiError as refused:
-        if not await give_alone(room, job, place, refused, blocks, text):
+        if not await give_alone(room, job, place, refused, blocks, text, anew=reading(said, body)):
             raise
 
 
