@@ -41,7 +41,8 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
     `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
     `among`: a key listing the layers that `list` is read for; the rest are `others`. `first`: the number that the file gives to the first
-    layer. `shared`: a field n; the last n layers read the cache of earlier ones.
+    layer. `shared`: a field n; the last n layers read the cache of earlier ones. `ahead`: a field n; so many layers of the kind `ahead_are`
+    keep something before the first, as an ear does that hears word by word.
     """
 
     all: str = ""
@@ -61,6 +62,8 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     among: str = ""
     first: int = 0
     shared: str = ""
+    ahead: str = ""
+    ahead_are: str = ""
     when: dict[str, Any] = {}
     unless: dict[str, Any] = {}
 
@@ -73,7 +76,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def kinds(self) -> set[str]:
         """The kinds of layer that this rule can give."""
-        return {kind for kind in (self.all, self.nth, self.others, self.last, self.rest, *self.map.values()) if kind}
+        return {kind for kind in (self.all, self.nth, self.others, self.last, self.rest, self.ahead_are, *self.map.values()) if kind}
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

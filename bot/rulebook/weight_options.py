@@ -9,7 +9,7 @@ OPTIONS: Mapping[str, str] = {
     "indexers": "which latent layers have an indexer of their own: the same readers, kind `indexer`",
     "heads_by_layer": "the key with the query heads of each layer, where they differ",
     "blocks": "the key with one table a layer, as Nemotron-NAS writes them",
-    "extras": "what else stands in every layer: laurel, per-layer-inputs, hyper-connections",
+    "extras": "what else stands in every layer: laurel, per-layer-inputs, hyper-connections, gated-streams, delay-scale",
     "norms": "norm vectors of the hidden size in a layer",
     "norm_bias": "norms have a bias",
     # attention

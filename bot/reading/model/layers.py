@@ -64,7 +64,8 @@ def layer_kinds(rule: LayerRule, config: Config) -> list[str]:
     if count is not None and not 0 < count <= MOST_LAYERS:
         raise Missing(f"config.json of {config.architecture} says {count} layers; 1 to {MOST_LAYERS:,} can be planned")
     kinds = READERS[rule.reader](rule, config)
-    return [*kinds[:-1], rule.last] if rule.last else kinds
+    ahead = [rule.ahead_are] * min(config.count(rule.ahead), MOST_LAYERS) if rule.ahead else []
+    return [*ahead, *kinds[:-1], rule.last or kinds[-1]] if kinds else ahead
 
 
 def mtp_kinds(config: Config, family: Family, count: int) -> list[str]:

@@ -29,3 +29,8 @@ def per_layer_inputs(f: Fields) -> Modules:
     if not width:
         return ()
     return (copied("per_layer_input_gate", hidden, width), copied("per_layer_projection", width, hidden), vector(hidden))
+
+
+def delay_scale(f: Fields) -> Modules:
+    """Voxtral Realtime: two narrow matrices that scale a layer by how late it may speak. Source: vLLM models/mistral.py."""
+    return (vector(2 * f.find("hidden") * int(f.raw("ada_rms_norm_t_cond_dim", 32))),)

@@ -17,7 +17,7 @@ from bot.reading.model.tensor_attention import (
     window_heads,
 )
 from bot.reading.model.tensor_ends import ends
-from bot.reading.model.tensor_extras import hyper_connections, laurel, per_layer_inputs
+from bot.reading.model.tensor_extras import delay_scale, hyper_connections, laurel, per_layer_inputs
 from bot.reading.model.tensor_feeds import beside_banks, feed_forward, hashed_mixture, mixture
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_latent import compressed_latent, indexer, latent
@@ -77,6 +77,7 @@ EXTRAS: Mapping[str, Callable[[Fields], Modules]] = {
     "per-layer-inputs": per_layer_inputs,
     "hyper-connections": hyper_connections,
     "gated-streams": gated_streams,
+    "delay-scale": delay_scale,
 }
 """What else may stand in every layer."""
 

@@ -6,7 +6,7 @@ from bot.domain.tensors import Part
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
-from bot.reading.model.towers_audio import mel_table, mimo_audio, qwen_audio, whisper_encoder
+from bot.reading.model.towers_audio import causal_whisper, mel_table, mimo_audio, qwen_audio, whisper_encoder
 from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
 from bot.reading.model.towers_other import (
     blip2_queries,
@@ -163,6 +163,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "gemma4-vision": gemma4_vision,
     "whisper-encoder": whisper_encoder,
     "qwen-audio": qwen_audio,
+    "causal-whisper": causal_whisper,
     "glm-vision": glm_vision,
     "mllama-vision": mllama_vision,
     "gemma3n-towers": gemma3n_towers,

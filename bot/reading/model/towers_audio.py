@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from bot.domain.tensors import Part
 from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
-from bot.reading.model.tower_parts import Modules, Sizes, blocks, full
+from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, wide
 
 QWEN2_WORDS = 151936
 """Rows of the table of words that transformers' Qwen2Config gives where nobody says."""
@@ -25,6 +26,29 @@ def whisper_encoder(f: Fields) -> Modules:
         ),
         vector(2 * hidden),
     ]  # fmt: skip
+
+
+def causal_whisper(f: Fields) -> Modules:
+    """Voxtral Realtime's ear: gated, RMS norms, rotary positions for every one of its steps, and two matrices into the language model.
+
+    Source: vLLM models/whisper_causal.py, voxtral.py AudioLanguageAdapter.
+    """
+    a, text = Sizes(f, "audio_config"), f.find("hidden")
+    hidden, inner, mels = int(a("hidden_size")), int(a("intermediate_size")), int(a("num_mel_bins"))
+    head, steps = Part(int(a("num_attention_heads")), int(a("head_dim"))), int(f.raw("downsample_factor", 4))
+    one: Modules = [
+        wide(hidden, head, head, head),
+        back(head, hidden),
+        wide(hidden, Part(inner), Part(inner), bias=False),
+        back(Part(inner), hidden),
+        vector(2 * hidden),
+    ]
+    return [
+        vector(3 * mels * hidden + hidden + 3 * hidden * hidden + hidden),
+        *one * plausible_layers(int(a("num_hidden_layers")), "layers in its tower"),
+        vector(hidden + steps * hidden * text + text * text),
+        vector(steps * f.find("positions") * head.size),
+    ]
 
 
 def qwen_audio(f: Fields) -> Modules:

@@ -6,6 +6,8 @@ import pytest
 
 from bot.domain.tensors import TensorGrid
 from bot.rulebook.models import load_models
+from bot.usecases.sizing.question import load_sizing
+from bot.usecases.sizing.size import size
 from bot.usecases.sizing.weigh import weigh
 
 PANGU: dict[str, Any] = {
@@ -27,6 +29,18 @@ MIMO: dict[str, Any] = {
         "out_hidden_size": 256,
     },
 }  # fmt: skip
+VOXTRAL: dict[str, Any] = {
+    "architectures": ["VoxtralRealtimeForConditionalGeneration"], "downsample_factor": 4, "dtype": "bfloat16",
+    "text_config": {
+        "model_type": "voxtral_realtime_text", "hidden_size": 3072, "intermediate_size": 9216, "num_hidden_layers": 26, "head_dim": 128,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 131072, "max_position_embeddings": 131072,
+        "sliding_window": 8192, "tie_word_embeddings": True,
+    },
+    "audio_config": {
+        "hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 32, "head_dim": 64,
+        "num_mel_bins": 128, "sliding_window": 750,
+    },
+}  # fmt: skip
 PANGU_PARTS = (
     4 * (2560 * (32 * 128 + 8 * 128 + 8 * 96) + 32 * 96 * 2560 + 128 + 128 * 8 * (128 + 96) + 4 * 2560),
     3 * 2560 * 1000,
@@ -40,6 +54,12 @@ MIMO_EYE = (
 )  # fmt: skip
 MIMO_EAR = (9 + 5 + 151936) * 32 + 3 * (4 * 32 * 32 + 3 * 32 + 3 * 32 * 48 + 2 * 32) + 4 * 32 * 256
 
+VOXTRAL_TEXT = 26 * (3072 * (32 + 8 + 8 + 32) * 128 + 3 * 3072 * 9216 + 2 * 3072 + 2 * 3072 * 32) + 131072 * 3072 + 3072 + 131072 * 128
+VOXTRAL_EAR = (
+    32 * (4 * 1280 * 2048 + 3 * 2048 + 1280 + 3 * 1280 * 5120 + 1280 + 2 * 1280)
+    + 3 * 128 * 1280 + 1280 + 3 * 1280 * 1280 + 1280 + 1280 + 5120 * 3072 + 3072 * 3072 + 4 * 131072 * 64
+)  # fmt: skip
+
 
 def resident(config: dict[str, Any], tp: int = 1, **more: Any) -> int:
     return weigh(config, load_models(), TensorGrid(tp), engine_version="0.33.0", **more).ranks[0].resident
@@ -50,6 +70,7 @@ def resident(config: dict[str, Any], tp: int = 1, **more: Any) -> int:
     [
         (PANGU, sum(PANGU_PARTS)),
         (MIMO, MIMO_TEXT + MIMO_EYE + MIMO_EAR),
+        (VOXTRAL, VOXTRAL_TEXT + VOXTRAL_EAR),
         ({name: value for name, value in MIMO.items() if name != "audio_config"}, MIMO_TEXT + MIMO_EYE),
     ],
 )
@@ -60,3 +81,11 @@ def test_a_model_has_the_parameters_of_its_classes(config: dict[str, Any], param
 def test_what_is_left_out_of_an_ear_is_said() -> None:
     said = weigh(MIMO, load_models(), TensorGrid(), engine_version="0.33.0").assumptions
     assert any("sound tokenizer" in one for one in said)
+
+
+def test_an_ear_that_hears_word_by_word_keeps_its_own_window_beside_the_text_of_the_model() -> None:
+    question = {"config": VOXTRAL, "engine_version": "0.33.0", "gpu": "H100-80GB", "max_model_len": 45000, "max_num_batched_tokens": 2048}
+    kv = size(load_sizing(), question).document["kv"]
+    page = 16 * 32 * 4 * 2 * 64 * 2  # a block of an ear's layer; eight times as many tokens of the text fill one
+    text, ear = -(-(8192 - 1 + 4096) // 128) + 1, -(-(750 - 1 + 4096) // 16) + 1
+    assert kv["request_bytes"] == (text + ear) * 32 * page
