@@ -12,7 +12,15 @@ import rtoml
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook
 
-OTHER_READERS = ("models", "gpus.toml", "model-names.toml", "architectures.toml", "accounting/planner.toml", "accounting/overheads.toml")
+OTHER_READERS = (
+    "models",
+    "gpus.toml",
+    "model-names.toml",
+    "architectures.toml",
+    "sizing-words.toml",
+    "accounting/planner.toml",
+    "accounting/overheads.toml",
+)
 """Parts of the folder that other modules of this room read; their shapes stand there."""
 
 

@@ -12,6 +12,7 @@ from bot.rulebook.model_names import load_model_names
 from bot.rulebook.models import load_models
 from bot.rulebook.overheads import load_overheads
 from bot.rulebook.planning import load_planning
+from bot.rulebook.sizing_words import load_sizing_words
 from bot.usecases.check_changes import changes
 from bot.usecases.check_examples import cases, faults
 from bot.usecases.check_families import family_cases, family_faults
@@ -70,6 +71,7 @@ def _known(book: Rulebook, name: str) -> str:
 
 LOADERS: tuple[Callable[[], object], ...] = (
     load_rulebook, load_models, load_planning, load_gpus, load_overheads, load_model_names, load_architectures,
+    load_sizing_words,
 )  # fmt: skip
 """Every reader of rules/; each reports all its problems at once."""
 

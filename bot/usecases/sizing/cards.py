@@ -6,7 +6,7 @@ from bot.rulebook.gpus import GpuSpec, Mention
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.reader import Reader
-from bot.usecases.sizing.spread import with_spaces
+from bot.usecases.sizing.tongues import in_english
 
 _GB = r"\d{1,3} ?g(?:i?b)?"
 _NONE = re.compile(r"(?<![\w.,:=/-])(?:0|-\d{1,3}|zero) $")
@@ -15,7 +15,7 @@ _ELSE = r" (?:of )?(?:pool|kv|weights|checkpoint|other|cpu|offload)"  # what a s
 
 def cards_in(rules: SizingRules, text: str) -> tuple[str | None, int | None]:
     """The card of a text and how many of it; the name that several share where the text does not decide. None where it names none."""
-    reader = Reader(rules.gpus, load_model_names(), with_spaces(text))
+    reader = Reader(rules.gpus, load_model_names(), in_english(text, rules.gpus))
     read_cards(reader)
     return reader.question.get("gpu"), reader.question.get("cards")
 

@@ -3,17 +3,11 @@
 import difflib
 import re
 
+from bot.rulebook.sizing_words import load_sizing_words
 from bot.usecases.sizing.arguments import BY_NAME
 from bot.usecases.sizing.reader import Reader
 
-_FILLERS = frozenset([
-    "a", "an", "and", "at", "be", "by", "can", "card", "cards", "cluster", "concurrent", "concurrently", "context", "ctx", "do", "does",
-    "each", "engine", "fit", "fits", "for", "from", "gpu", "gpus", "have", "how", "i", "if", "in", "into", "is", "it", "length",
-    "longest", "machine", "many", "max", "maximum", "me", "memory", "model", "much", "my", "node", "of", "on", "one", "or", "per",
-    "please", "requests", "run", "running", "serve", "server", "serving", "size", "tell", "that", "the", "then", "there", "these", "this",
-    "to", "token", "tokens", "total", "use", "users", "using", "versus", "vllm", "vram", "vs", "we", "what", "when", "will", "with",
-    "without", "would", "you",
-])  # fmt: skip
+_SIGNS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]")
 QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
 ALONE = {
     "eager": ("enforce_eager", True),
@@ -31,7 +25,7 @@ ALONE = {
 
 def leftovers(reader: Reader) -> None:
     """What nobody understood: a model's name that is nearly one we know, else the nearest word that we know."""
-    words = [match for match in re.finditer(r"[^\s,;?!()\"']+", reader.rest) if _says_something(match[0])]
+    words = [match for match in re.finditer(r"[^\s,;?!()\"'¿¡？，。、！：（）]+", reader.rest) if _says_something(match[0])]
     if "model" not in reader.question:
         words = _nearly_a_model(reader, words)
     for match in words:
@@ -40,7 +34,12 @@ def leftovers(reader: Reader) -> None:
 
 
 def _says_something(word: str) -> bool:
-    return word.rstrip(".:").lower() not in _FILLERS and bool(re.search("[A-Za-z0-9]", word))
+    """Words of Chinese, Japanese and Korean stand side by side: what is left of them without the known ones."""
+    fillers, said = load_sizing_words().fillers, word.rstrip(".:").lower()
+    if _SIGNS.search(said):
+        for filler in sorted((one for one in fillers if _SIGNS.search(one)), key=len, reverse=True):
+            said = said.replace(filler, "")
+    return said not in fillers and bool(re.search(r"[^\W_]", said))
 
 
 def _nearly_a_model(reader: Reader, words: list[re.Match[str]]) -> list[re.Match[str]]:

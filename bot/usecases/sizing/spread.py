@@ -4,24 +4,13 @@ import re
 
 from bot.usecases.sizing.reader import Reader
 
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "zwei": 2, "drei": 3, "vier": 4, "deux": 2, "trois": 3, "quatre": 4}
-_MACHINES = "nodes?|servers?|machines?|hosts?|boxes|knoten|rechnern?|maschinen|nœuds?|serveurs?"
 _NODES = (
-    rf"(?P<nodes>\d{{1,3}}|{'|'.join(_NUMBERS)})[ -]?(?:{_MACHINES})"
-    r"(?: (?:of|with|having|mit|de|avec)(?: (?P<each>\d{1,2})(?! ?[x×*]? ?[A-Za-z]))?)?"
+    r"(?P<nodes>\d{1,3})[ -]?(?:nodes?|servers?|machines?|hosts?|boxes)"
+    r"(?: (?:of|with|having|mit|de|avec|con|com|с)(?: (?P<each>\d{1,2})(?! ?[x×*]? ?[A-Za-z]))?)?"
 )
-_EACH = r"each|every|je|chacun|per (?:node|server|machine|host)|/ ?node"
-_TOTAL = r"(?:in )?total|altogether|in all|insgesamt|au total"
+_EACH = r"each|every|per (?:node|server|machine|host)|/ ?node"
+_TOTAL = r"(?:in )?total|altogether|in all"
 _GRID = re.compile(r"(?<![\w.])(\d{1,2}) ?[x×*] ?(\d{1,2}) ?[x×*]? ?(?=[A-Za-z])")
-_COUNTED = re.compile(r"(\d{1,3}) ?[张張块塊枚卡]|(?<=[A-Za-z\d]) ?[x×*] ?(\d{1,3}) ?[张張块塊枚卡]")
-_OTHER_SCRIPT = re.compile(r"[\u3000-\u303f\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]+")
-
-
-def with_spaces(text: str) -> str:
-    """`8张A100 80G上` as `8x A100 80G 上`: East Asian words stand apart from Latin ones, and what counts cards is an x."""
-    text = _COUNTED.sub(lambda match: f" {match[1]}x " if match[1] else f" x{match[2]} ", text)
-    text = re.sub(r"(\d) ?台", r"\1 nodes ", text)
-    return " ".join(_OTHER_SCRIPT.sub(lambda match: f" {match[0]} ", text).split())
 
 
 def read_nodes(reader: Reader) -> None:
@@ -35,7 +24,7 @@ def read_nodes(reader: Reader) -> None:
         each = any(True for _ in reader.take(_EACH))
         total = any(True for _ in reader.take(_TOTAL))
         behind = any(mention.start > match.start() for mention in reader.gpus.mentions(reader.rest))
-        nodes = _NUMBERS.get(match["nodes"].lower()) or int(match["nodes"])
+        nodes = int(match["nodes"])
         reader.question |= {"nodes": nodes, "per_node": each or (behind and not total)}
         if match["each"] and not any(mention.count for mention in reader.gpus.mentions(reader.rest)):
             reader.question |= {"cards": int(match["each"]), "per_node": True}

@@ -11,7 +11,8 @@ from bot.usecases.sizing.formats import read_formats
 from bot.usecases.sizing.leftovers import leftovers
 from bot.usecases.sizing.question import SizingRules
 from bot.usecases.sizing.reader import Reader
-from bot.usecases.sizing.spread import read_nodes, spread, with_spaces
+from bot.usecases.sizing.spread import read_nodes, spread
+from bot.usecases.sizing.tongues import in_english
 
 _KV_WORD = r"kv(?:[ -]?cache)?"
 _KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
@@ -31,7 +32,8 @@ class Words(NamedTuple):
 
 def read_words(rules: SizingRules, text: str) -> Words:
     """The question that a line of words asks, and a sentence for each word that had to be corrected or left out."""
-    reader = Reader(rules.gpus, load_model_names(), _LEAD.sub("", with_spaces(text)))
+    text = in_english(_LEAD.sub("", text), rules.gpus)
+    reader = Reader(rules.gpus, load_model_names(), text)
     for step in (
         _tables,
         _flags,
@@ -41,6 +43,7 @@ def read_words(rules: SizingRules, text: str) -> Words:
         _named_models,
         read_nodes,
         read_cards,
+        _both_lengths,
         _pairs,
         _kv_types,
         _amounts,
@@ -54,7 +57,7 @@ def read_words(rules: SizingRules, text: str) -> Words:
     return Words(reader.question, tuple(reader.corrections))
 
 
-_HOW_MANY = re.compile(r"\b(?:how many|wie viele|combien de)\s+(?=(?P<card>(?:gpus?|cards?|karten|cartes)\b)?)", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\bhow many\s+(?=(?P<card>(?:gpus?|cards?)\b)?)", re.IGNORECASE)
 
 
 def _asks_how_many_cards(reader: Reader, text: str) -> bool:
@@ -193,6 +196,22 @@ _VALUES = {
     "max_num_batched_tokens": rf"{_NUMBER}[km]?",
     "gpu_memory_utilization": r"\d?\.\d+|[01]|\d{2,3} ?%",
 }
+
+
+_IN = r"(?:tokens? )?(?:of )?(?:input|in|prompts?|prefill)"
+_OUT = r"(?:tokens? )?(?:of )?(?:output|out|answers?|completions?|generat(?:ed|ion)|decode)"
+
+
+def _both_lengths(reader: Reader) -> None:
+    """`100k input, 4k output`, `prompt 8k + completion 1k`: a context holds both together."""
+    number, between = rf"{_NUMBER}[km]?", r"[ ,;+/&]*(?:and |plus )?"
+    behind = rf"(?P<a>{number}) ?{_IN}{between}(?P<b>{number}) ?{_OUT}"
+    before = rf"{_IN}[ =:]+(?P<c>{number}){between}{_OUT}[ =:]+(?P<d>{number})"
+    for match in reader.take(rf"{behind}|{before}"):
+        said = [match["a"] or match["c"], match["b"] or match["d"]]
+        together = sum(int(value_of(BY_NAME["max_model_len"], one)) for one in said)
+        reader.put("max_model_len", together)
+        reader.corrections.append(f"{' + '.join(said)}: a context of {together:,} holds prompt and answer together")
 
 
 def _pairs(reader: Reader) -> None:
