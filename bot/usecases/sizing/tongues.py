@@ -74,18 +74,21 @@ def _numbers_of_boxes(text: str) -> str:
 
 
 def _counted(text: str, gpus: Gpus) -> str:
-    """`zwei H100`, `8-gpu H200`, `H200 8x` as `2x H100`, `8x H200`, `H200 x8`."""
-    mentions = gpus.mentions(text)
+    """`auf einer H100`, `8-gpu H200`, `H200 8x` as `auf 1x H100`, `8x H200`, `H200 x8`."""
+    mentions, numbers = gpus.mentions(text), load_sizing_words().numbers
     for number, mention in reversed(list(enumerate(mentions))):
         if mention.count is not None:
             continue
         behind = re.match(r" (\d{1,3})x(?= |$)", text[mention.end :])
         next_card = mentions[number + 1].start if number + 1 < len(mentions) else -1
+        article, _, name = mention.text.partition(" ")
         before = _number_before().search(text[: mention.start])
         if behind and next_card not in range(mention.end, mention.end + behind.end() + 2):
             text = f"{text[: mention.end]} x{behind[1]}{text[mention.end + behind.end() :]}"
+        elif article.lower() in numbers:
+            text = f"{text[: mention.start]}{numbers[article.lower()]}x {name}{text[mention.end :]}"
         elif before:
-            count = load_sizing_words().numbers[before["word"].lower()] if before["word"] else int(before["figure"])
+            count = numbers[before["word"].lower()] if before["word"] else int(before["figure"])
             text = f"{text[: before.start()]}{count}x {text[mention.start :]}"
     return text
 
