@@ -5,8 +5,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.spelled import argument_of, meant, spellings
 from bot.diagnosis.values import COMPUTED
+from bot.diagnosis.within import within
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence
 from bot.domain.known import Known
@@ -19,6 +23,8 @@ MANY = {"tensor_parallel_size": "N", "pipeline_parallel_size": "M"}
 CONTAINERS = ("docker", "podman", "nerdctl")
 """What passes a variable on only where it is told to."""
 NEEDS_A_VALUE = ("lower", "raise", "set")
+_FILES = (".gguf",)
+"""The ends of a model's own file: a start finds it without its owner."""
 
 
 def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -> str | None:
@@ -26,48 +32,80 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     if not rule.flag or (value is None and (rule.direction in NEEDS_A_VALUE or rule.value in COMPUTED)):
         return None
     given = given_start(book, scene)
-    if not rule.flag.startswith("-"):
-        setting = f"{rule.flag}={value}" if value and rule.direction != "remove" else None
-        return _with_variable(setting, given) if setting and given is not None and rule.flag.isupper() else setting
+    if rule.flag.isupper():
+        return _with_variable(book, rule, value, scene, given)
+    if not (flag := _on_command_line(book, rule.flag, scene.evidence.engine)):
+        return f"{rule.flag}={value}" if value and rule.direction != "remove" else None
     if given is not None:
-        return _written(book, rule, value, given)
+        return _written(book, replace(rule, flag=flag), value, given, scene)
     if scene.has("other-launcher"):
         return None
-    begins = next(launch.command for launch in book.launches if scene.evidence.engine in launch.engines and _has(launch, scene))
+    begun = [*shlex.split(_put_together(book, flag, scene)), *_changed(replace(rule, flag=flag), value)]
+    return shlex.join(_brought_down(book, rule, value, begun, scene))
+
+
+def _on_command_line(book: Rulebook, flag: str, engine: str) -> str:
+    """The flag as a command line takes it: of a setting that stands in a file its own spelling there; empty where it has none."""
+    if flag.startswith("-"):
+        return flag
+    return next((argument.spelled.get(engine, "") for argument in book.arguments if argument.name == flag), "")
+
+
+def _put_together(book: Rulebook, flag: str, scene: Scene) -> str:
+    """A start that nobody gave, from what the paste says of it, without what this flag sets."""
+    begins = next(launch.command for launch in book.launches if scene.evidence.engine in launch.engines and _has(book, launch, scene))
     model = scene.evidence.deployment.model
     # a name without its owner is that of a kind of model, and no start finds it
-    name = shlex.quote(model.value) if model is not None and "/" in model.value else "MODEL"
-    return " ".join([begins, name, *_unchanged(book, rule, scene), *map(shlex.quote, _changed(rule, value))])
+    named = model is not None and ("/" in model.value or model.value.endswith(_FILES))
+    name = shlex.quote(model.value) if model is not None and named else "MODEL"
+    return " ".join([begins, name, *_unchanged(book, flag, scene)])
 
 
-def _with_variable(setting: str, given: Sequence[str]) -> str:
-    """The start as given with this environment variable; the variable alone where it stands elsewhere, as in a manifest or a program."""
-    if given[0].endswith((":", "(")):
+def _with_variable(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene, given: Sequence[str] | None) -> str | None:
+    """The start with this environment variable; the variable alone where it stands elsewhere, as in a manifest, a program or a service."""
+    setting = f"{rule.flag}={value}" if value and rule.direction != "remove" else None
+    elsewhere = scene.has("other-launcher") or scene.has("ollama") if given is None else given[0].endswith((":", "("))
+    if setting is None or elsewhere:
         return setting
-    name = setting.partition("=")[0] + "="
+    if given is None:
+        return f"{setting} {_put_together(book, rule.flag, scene)}"
+    name = rule.flag + "="
     if any(word.startswith(name) for word in given):
         return shlex.join(setting if word.startswith(name) else word for word in given)
     inside = given.index("run") + 1 if given[0] in CONTAINERS and "run" in given else 0
     return shlex.join([*given[:inside], *(("-e",) if inside else ()), setting, *given[inside:]])
 
 
-def _has(launch: Launch, scene: Scene) -> bool:
-    """Does the release that speaks have this launcher? Where none is known, it has."""
-    if not launch.vllm or scene.evidence.engine not in ("vllm", "unknown"):
+def _has(book: Rulebook, launch: Launch, scene: Scene) -> bool:
+    """Has every release that may be speaking this launcher? Where nothing tells the release, it has."""
+    evidence = scene.evidence
+    if not launch.vllm or evidence.engine not in ("vllm", "unknown"):
         return True
     try:
-        return holds(launch.vllm, scene.evidence.engine_version or "")
+        if evidence.engine_version is not None:
+            return holds(launch.vllm, evidence.engine_version)
     except UnknownVersion:
         return True
+    told = evidence.engine_version_range
+    return told is None or all(holds(launch.vllm, one.version) for one in book.releases if holds(told, one.version))
 
 
-def _written(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> str:
+def _written(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str], scene: Scene) -> str:
     """As it was given: a command, the arguments of a container, a call."""
-    if given[0].endswith(":"):
-        return f"{given[0]} {json.dumps(_with_change(book, rule, value, given[1:]))}"
     if given[0].endswith("("):
         return f"{given[0]}{', '.join(_called(rule, value, given[1:]))})"
-    return shlex.join(_with_change(book, rule, value, given))
+    begins = 1 if given[0].endswith(":") else 0
+    words = _brought_down(book, rule, value, _with_change(book, rule, value, given[begins:], scene.evidence.engine), scene)
+    return f"{given[0]} {json.dumps(words)}" if begins else shlex.join(words)
+
+
+def _brought_down(book: Rulebook, rule: RemedyRule, value: str | None, words: Sequence[str], scene: Scene) -> Sequence[str]:
+    """The words, with what the engine refuses above the new value at that value."""
+    for flag in rule.at_most:
+        above = scene.evidence.deployment.number(argument_of(book, flag))
+        if above is not None and value is not None and above > float(value):
+            words = _with_change(book, replace(rule, flag=flag), value, words, scene.evidence.engine)
+    return words
 
 
 def _called(rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
@@ -75,6 +113,8 @@ def _called(rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[s
     name, off = rule.flag.lstrip("-").replace("-", "_"), False
     if name.startswith("no_"):
         name, off = name.removeprefix("no_"), True
+    if (inside := within(name, value, given)) is not None:
+        return inside
     words = [] if rule.direction == "remove" else [f"{name}={_in_python(value, off)}"]
     place = next((at for at, word in enumerate(given) if word.partition("=")[0] == name), None)
     return [*given, *words] if place is None else [*given[:place], *words, *given[place + 1 :]]
@@ -110,39 +150,23 @@ def engines_started(book: Rulebook, given: Sequence[str]) -> list[str]:
     return [name for launch in book.launches if any(start in text for start in launch.starts) for name in launch.engines]
 
 
-def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str]) -> list[str]:
+def _with_change(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequence[str], engine: str) -> list[str]:
     """The words as given, but for the one flag, however it was spelled; a new one stands at the end."""
-    spellings = {form.replace("_", "-") for form in (rule.flag, *_spellings(book, rule.flag))}
+    if (inside := within(argument_of(book, rule.flag), value, given)) is not None:
+        return inside
+    forms = {form.replace("_", "-") for form in (rule.flag, *spellings(book, rule.flag, engine))}
     kept: list[str] = []
     put = False
     skipping = False
     for word in given:
-        name = word.partition("=")[0]
-        if word.startswith("-") and name.replace("_", "-") in spellings:
+        option, name = word.startswith("-") and not word[1:].isdigit(), word.partition("=")[0]  # -1 is a value
+        if option and name.replace("_", "-") in forms:
             kept += [] if put else _changed(rule, value)
             put, skipping = True, True
-        elif word.startswith("-") or not skipping:
+        elif option or not skipping:
             kept.append(word)
             skipping = False
     return kept if put else [*kept, *_changed(rule, value)]
-
-
-def _spellings(book: Rulebook, flag: str) -> Iterator[str]:
-    for argument in book.arguments:
-        if flag.replace("_", "-") in (forms := _forms(argument)):
-            yield from (form for form in forms if form)
-
-
-def _forms(argument: ArgumentRule) -> list[str]:
-    return [f"--{argument.name.replace('_', '-')}", *(f.replace("_", "-") for f in argument.flags), *argument.spelled.values()]
-
-
-def argument_of(book: Rulebook, flag: str) -> str:
-    """The name under which a flag's value is known, whoever spells it: `-ngl` is n_gpu_layers."""
-    own, spelled = flag.lstrip("-").replace("-", "_"), flag.replace("_", "-")
-    plain = own.removeprefix("no_") if flag.startswith("--no-") else own
-    names = [argument.name for argument in book.arguments if argument.name in (own, plain)]
-    return next((argument.name for argument in book.arguments if not names and spelled in _forms(argument)), names[0] if names else own)
 
 
 def _changed(rule: RemedyRule, value: str | None) -> list[str]:
@@ -153,25 +177,30 @@ def _changed(rule: RemedyRule, value: str | None) -> list[str]:
     return [rule.flag, *([value] if value[:1] == "{" else value.split())]
 
 
-def _unchanged(book: Rulebook, rule: RemedyRule, scene: Scene) -> Iterator[str]:
-    """The arguments that stay, as this engine writes them: what was given, and what the engine reports but did not work out itself."""
-    changed = rule.flag.lstrip("-").replace("-", "_")
-    evidence = scene.evidence
+def _unchanged(book: Rulebook, flag: str, scene: Scene) -> Iterator[str]:
+    """The arguments that stay, each once and as this engine writes them: what was given, and what the engine reports to be in force."""
+    changed = {flag.lstrip("-").replace("-", "_"), *(one.same_as or one.name for one in meant(book, flag, scene.evidence.engine))}
+    evidence, seen = scene.evidence, {flag}
     arguments = {**_by_tags(scene), **evidence.deployment.arguments}
     own = evidence.engine in ("vllm", "unknown")  # what another engine's start gave is no argument of this one for that
     for argument in book.arguments:
-        known = arguments.get(argument.name) if argument.name != changed else None
+        limit = argument.same_as or argument.name
+        known = arguments.get(argument.name) if limit not in changed else None
         given = argument.name in evidence.deployment.given
         carried = (argument.carried and (given or not argument.resolved)) or (
             given and argument.kind != "bool" and argument.name != "model" and (own or bool(argument.engines))
         )
         if not carried or (argument.engines and evidence.engine not in argument.engines):
             continue
+        if known is not None and not given and [*argument.default.values()] == [known.value]:
+            continue  # in force anyway
         if known is None or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
             continue
-        flag = argument.spelled.get(evidence.engine, f"--{argument.name.replace('_', '-')}")
-        if flag and flag != rule.flag:
-            yield flag if known.value is True else f"{flag} {shlex.quote(str(known.value))}"
+        written = argument.spelled.get(evidence.engine, f"--{argument.name.replace('_', '-')}")
+        if written and written not in seen:
+            changed.add(limit)
+            seen.add(written)
+            yield written if known.value is True else f"{written} {shlex.quote(str(known.value))}"
 
 
 def hinted(evidence: Evidence) -> Mapping[str, int]:

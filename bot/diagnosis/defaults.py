@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bot.budget.activations import CHUNKED_FROM
+from bot.diagnosis.figures import implied_total
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence, Fact
 from bot.rulebook.book import Rulebook
@@ -27,7 +28,8 @@ def defaults_of(book: Rulebook, evidence: Evidence, facts: Sequence[Fact]) -> Ma
             found[rule.name] = allowed[0]
         elif rule.default and version is None:
             found[rule.name] = next(iter(rule.default.values()))  # the oldest: the others are told from it by a printed version
-    return {**found, **_batch(evidence, facts, version)}
+    share = evidence.deployment.number("gpu_memory_utilization") or found.get("gpu_memory_utilization")
+    return {**found, **_batch(evidence, facts, version, share)}
 
 
 def possible_defaults(book: Rulebook, evidence: Evidence, name: str) -> list[float]:
@@ -39,10 +41,21 @@ def possible_defaults(book: Rulebook, evidence: Evidence, name: str) -> list[flo
     return [float(default) for default in held if isinstance(default, int | float)]
 
 
-def _batch(evidence: Evidence, facts: Sequence[Fact], version: str | None) -> Mapping[str, Setting]:
+def _implied(evidence: Evidence, facts: Sequence[Fact], share: Setting | None) -> int | None:
+    """The card that weights and pool make up at this share of it, where no line says how large it is."""
+    weights, pools = ([float(f.fields[name]) for f in facts if name in f.fields] for name in ("weights_bytes", "kv_cache_bytes"))
+    if evidence.engine != "vllm" or not weights or not pools or not isinstance(share, int | float) or share <= 0:
+        return None
+    total = implied_total(max(weights), min(pools), share)
+    return None if total is None else round(total)
+
+
+def _batch(evidence: Evidence, facts: Sequence[Fact], version: str | None, share: Setting | None) -> Mapping[str, Setting]:
     """Requests and tokens of a step."""
     total = next((f.fields[name] for f in facts for name in ("total", "total_bytes") if f.fields.get(name)), None)
     gpu = evidence.deployment.gpu
+    if gpu is None and total is None:
+        total = _implied(evidence, facts, share)
     planning = load_planning()
     asked = _counted_as(evidence, facts, version) or planning.newest
     if gpu is None and total is None and not holds(USUAL["v0"], asked):

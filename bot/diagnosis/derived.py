@@ -181,6 +181,8 @@ def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
     """
     before, _ = _least(evidence, "free_at_start_bytes")
     left, loaded = _least(evidence, "left_for_pool")
+    if before is None and left and loaded is not None and loaded.fields.get("weights_bytes"):
+        before = left + loaded.fields["weights_bytes"]  # what the load took, as the same line says
     stands = any("kv-sized" in f.kinds for f in evidence.facts if f.id.startswith("sglang."))
     if before and left and left < before and not stands:
         least = math.ceil((1 - left / before) * 1000) / 1000
@@ -212,7 +214,8 @@ def _of_host(evidence: Evidence) -> Iterator[Fact]:
     if limit is None and rss is not None:
         killed = (f for f in evidence.facts if "host-kill" in f.kinds and _GROUP in f.text and "rss" in f.fields)
         yield from (stated("group-killed", kill, bytes=rss.value, line=kill.line) for kill in list(killed)[:1])
-    if limit is None or (rss is not None and rss.value < limit.value / 2):
+    kernels = any("host-kill" in f.kinds and "limit" in f.fields for f in evidence.facts)  # which says what all in the container used
+    if limit is None or (rss is not None and rss.value < limit.value / 2 and not kernels):
         return
     said = [f for f in evidence.facts if f.kinds & {"host-kill", "says-host"} and any(mark in f.text for mark in _OF_THE_CONTAINER)]
     said += [f for f in evidence.facts if "says-pod-oom" in f.kinds]

@@ -20,6 +20,9 @@ NO_POOL = 0.75  # of the budget: what a pool leaves of it is little
 USUAL_UTILIZATION = 0.9
 _CONTEXT = 3 * GIB  # more than a process keeps on a card that it only reaches over to
 _LISTED = re.compile(r"\bProcess \d+ has (\d+(?:\.\d+)?) ([GM])iB")
+_PRINTED = GIB // 10
+"""By so much several figures of two digits, and what the driver itself keeps, may be off together."""
+_OTHERS, _OR_ITS_OWN = "Other processes hold", "Other processes, or this one beside what PyTorch counts, hold"
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
 
@@ -86,16 +89,27 @@ def _of_others(evidence: Evidence, error: Fact) -> Iterator[Fact]:
     elif not (process or allocated):
         return
     elif process:
-        others, least, much = used - process - _of_siblings(evidence, error), GIB, total // 10
+        others, least, much = _as_listed(error, used - process) - _of_siblings(evidence, error), GIB, total // 10
     elif at.get("other"):  # in a container the pids do not match: this process is one of those listed, and has what PyTorch allocated
         own = min((size for size in (at["other"], used - at["other"]) if size >= allocated), default=used)
-        others, least, much = used - own, GIB, total // 10
+        others, least, much = _as_listed(error, used - own), GIB, total // 10
     else:
         others, least, much = used - allocated - (at.get("unallocated") or 0), NOT_PYTORCH, total // 4
+    who = _OR_ITS_OWN if least == NOT_PYTORCH else _OTHERS
     if others > least:
-        yield stated("others-hold", error, bytes=others)
+        yield stated("others-hold", error, bytes=others, who=who)
         if others > much and not (evidence.deployment.value("enable_sleep_mode") and not process):
-            yield stated("others-hold-much", error, bytes=others)
+            yield stated("others-hold-much", error, bytes=others, who=who)
+
+
+def _as_listed(error: Fact, difference: int) -> int:
+    """What others have: as the message lists them, one or all, where that is what is missing; else the difference."""
+    listed = [_bytes(size) for size in _LISTED.findall(error.text)]
+    return next((size for size in (sum(listed), *listed) if size and abs(difference - size) <= _PRINTED), difference)
+
+
+def _bytes(size: tuple[str, str]) -> int:
+    return round(float(size[0]) * (GIB if size[1] == "G" else MIB))
 
 
 def _of_siblings(evidence: Evidence, error: Fact) -> int:
@@ -103,7 +117,7 @@ def _of_siblings(evidence: Evidence, error: Fact) -> int:
     sizes = _LISTED.findall(error.text)
     if not 2 <= len(sizes) < (evidence.grid.world or 0) or len(set(sizes)) > 1:
         return 0
-    each = round(float(sizes[0][0]) * (GIB if sizes[0][1] == "G" else MIB))
+    each = _bytes(sizes[0])
     return each * len(sizes) if each < _CONTEXT else 0
 
 

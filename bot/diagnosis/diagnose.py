@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.diagnosis.deployed import deployment_of
 from bot.diagnosis.failing import also_failed, failing_rank
+from bot.diagnosis.fractions import of_budget
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.notes import notes_of
 from bot.diagnosis.one_process import one_process
@@ -47,6 +48,7 @@ def diagnose(
         rank, why = alone
     budgets = ledger(book, scene)
     own = next((b for b in budgets if rank is not None and b.rank == rank.number), None) or smallest(budgets)
+    scene = replace(scene, facts=[*scene.facts, *of_budget(scene, own)])
     changes = remedies(book, scene, phase, own, refuted) if phase != "unknown" else []
     changes.sort(key=lambda r: any(f.get("id") == r.id and f.get("flag") == r.flag for f in failed_elsewhere))
     asked = questions(book, scene, phase, verdict, rank)

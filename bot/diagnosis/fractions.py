@@ -1,21 +1,23 @@
 """How high the engine's fraction of the card should be: vLLM's utilization, and what other engines call so."""
 
 import math
+from collections.abc import Iterator
 
-from bot.diagnosis.figures import Value, by_default, figure, missing
+from bot.diagnosis.figures import Value, by_default, figure, implied_total, missing
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.stated import stated
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.engines import ENGINES, HIGHEST_FRACTION
-from bot.domain.size import GIB, MIB
+from bot.domain.evidence import Fact
+from bot.domain.size import GIB, MIB, gib
 
-USUAL_PEAK = 3 * GIB  # activations and what is outside torch, where no line says how much
 POOL_ITSELF = 0.98
 """The share of the pool from which a request is that for the pool itself: both are printed with two digits."""
 USUAL = 0.8
 """A fraction below this was set low on purpose, or for no reason at all: where the card is its own, a step of 0.05 is none."""
 
 
-def _utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
+def utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
     """As reported, as set, or the version's default."""
     said = figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
     return said or by_default(scene, "gpu_memory_utilization")
@@ -32,7 +34,7 @@ def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
 
 def lower_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     """So much lower that the failed allocation fits outside the pool."""
-    now = _utilization(scene, budget)
+    now = utilization(scene, budget)
     return (None, None) if now is None else _lowered(now, scene, budget, _total(scene, budget))
 
 
@@ -63,14 +65,14 @@ def _hundredths(share: float) -> float:
 
 def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     """So much higher that the missing bytes become part of the budget; at most the highest, or what is free allows."""
-    now = _utilization(scene, budget)
+    now = utilization(scene, budget)
     if now is None:
         return None, None
     total, kv, needed = figure(budget, "total_bytes"), figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
     free = figure(budget, "free_at_start_bytes")
     weights = figure(budget, "weights_bytes")
     if total is None and weights and kv is not None:
-        total = (weights + kv + USUAL_PEAK) / now  # the budget is what its terms add up to
+        total = implied_total(weights, kv, now)
     most = min(HIGHEST_FRACTION, math.floor(free / total * 100) / 100) if free and total else HIGHEST_FRACTION
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
@@ -88,6 +90,14 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     return (f"{value:.2f}", None) if value > now else (None, None)
 
 
+def of_budget(scene: Scene, budget: ReportedBudget | None) -> Iterator[Fact]:
+    """Does no fraction of the card make a pool, or one that holds a request? Said where raising it is what the engine itself asks for."""
+    now, kv, needed = utilization(scene, budget), figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
+    asked = now is not None and now < HIGHEST_FRACTION and kv is not None and (kv <= 0 or needed)
+    if asked and raise_utilization(scene, budget)[0] is None:
+        yield stated("no-fraction-reaches", scene.error_fact, short=gib((needed or 0) - (kv or 0)))
+
+
 def _shared(scene: Scene) -> bool:
     """Does something else use this card, or the machine its memory, so that a low fraction was meant?"""
     return any(map(scene.has, ("says-neighbour", "several-engines", "card-process", "others-hold", "trainer", "unified", "mig")))
@@ -102,16 +112,17 @@ def _fraction(scene: Scene) -> float | None:
 
 def lower_fraction(scene: Scene, budget: ReportedBudget | None) -> Value:
     """Another engine's fraction lowered: SGLang's, of what was free before the weights, by what the allocation lacked; one of what is
-    free later, which nobody printed, by 0.05. A step below what the engine takes by itself where nothing says which.
+    free later, which nobody printed, by 0.05. Where nothing says which was in force, counted from what the engine takes by itself.
     """
     now = _fraction(scene)
     if (fitting := _of_the_free(now, scene, budget)) is not None:
         return fitting
-    if now is None:
-        return ENGINES[scene.evidence.engine].careful, None
     of = figure(budget, "free_at_start_bytes") or _total(scene, budget) if scene.evidence.engine == "sglang" else None
-    value, frees = _lowered(now, scene, budget, of)
-    return value.rstrip("0"), frees
+    usual = ENGINES[scene.evidence.engine].usual if of and missing(scene) else None
+    if now is None and usual is None:
+        return ENGINES[scene.evidence.engine].careful, None
+    value, frees = _lowered(now or usual or 0, scene, budget, of)
+    return value.rstrip("0"), frees if now else None
 
 
 def _of_the_free(now: float | None, scene: Scene, budget: ReportedBudget | None) -> Value | None:

@@ -51,7 +51,7 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
     own: dict[str, list[Fact]] = {}
     wide: dict[Engine, list[Fact]] = {}
     for fact in current_boot(scene.facts, scene.error_fact):
-        if "budget" not in fact.kinds:
+        if "budget" not in fact.kinds or _of_another_card(scene, fact):
             continue
         if fact.id in core_ids:
             wide.setdefault(engine_of(fact.speaker), []).append(fact)
@@ -63,6 +63,12 @@ def _by_speaker(book: Rulebook, scene: Scene) -> tuple[dict[str, list[Fact]], di
         if not any(engine_of(o[0].speaker)[0] == engine[0] for o in own.values()):
             own.setdefault(facts[0].speaker.key, []).extend(facts)
     return own, wide
+
+
+def _of_another_card(scene: Scene, fact: Fact) -> bool:
+    """Does one process say it of a card that is not the one which failed?"""
+    failed = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
+    return "card" in fact.fields and failed is not None and fact.fields["card"] != failed
 
 
 def _signed_by(scene: Scene, failing: Speaker, own: Mapping[str, Sequence[Fact]]) -> str:

@@ -176,10 +176,10 @@ def _tenants(evidence: Evidence, facts: Sequence[Fact], change: Remedy | None) -
     failed = any(f.kinds & CAN_BE_FIRST for f in evidence.facts)
     if held is None and failed and (change is None or change.id != "stop-other-process"):
         return
-    how_much = f"{gib(held.fields['bytes'])} of this card belong to other processes (line {held.line})" if held is not None else ""
+    how_much = f"{held.fields['who']} {gib(held.fields['bytes'])} of this card (line {held.line})" if held is not None else ""
     listed = sorted((f for f in evidence.facts if "card-process" in f.kinds), key=lambda f: -f.fields["held"])[:MOST_PROCESSES]
     if listed:
-        yield f"nvidia-smi shows {', '.join(map(_process, listed))}{f': {how_much}' if how_much else ''}."
+        yield f"nvidia-smi shows {', '.join(map(_process, listed))}{f': {how_much[:1].lower()}{how_much[1:]}' if how_much else ''}."
     elif empty := next((f for f in evidence.facts if f.id == "smi.no-process"), None):
         yield (
             f"{how_much + ', and ' if how_much else ''}nvidia-smi (line {empty.line}) lists no process. It does not see those of other "

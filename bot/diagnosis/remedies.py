@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from bot.diagnosis.command import argument_of, command
-from bot.diagnosis.figures import missing
+from bot.diagnosis.command import command
+from bot.diagnosis.figures import by_default, missing
 from bot.diagnosis.scene import Scene, holds
+from bot.diagnosis.spelled import argument_of, meant
 from bot.diagnosis.tried import helpless_last
 from bot.diagnosis.values import COMPUTED
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
@@ -21,7 +22,7 @@ POINTLESS = 16
 """A context this many times shorter than the one that is asked for is of no use to who asked."""
 MUST_REACH = frozenset(
     {
-        *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "more-tensor-parallel"),
+        *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "fewer-scored-tokens", "fewer-profiled-tokens", "more-tensor-parallel"),
         *("fewer-capture-sizes", "fewer-items", "smaller-items", "smaller-batch", "larger-connector-pool"),
     }
 )
@@ -109,7 +110,7 @@ def _remedy(book: Rulebook, rule: RemedyRule, scene: Scene, budget: ReportedBudg
     frees: int | None = None
     if rule.value in COMPUTED:
         value, frees = COMPUTED[rule.value](scene, budget)
-    if (value is None and rule.value in MUST_REACH) or (value is not None and _is_no_change(book, rule, value, scene)):
+    if value == "" or (value is None and rule.value in MUST_REACH) or (value is not None and _is_no_change(book, rule, value, scene)):
         return None
     says = _Says(scene, budget, value)
     return Remedy(
@@ -134,7 +135,9 @@ def _is_no_change(book: Rulebook, rule: RemedyRule, value: str, scene: Scene) ->
         now_set = deployment.environment[name].value if name in deployment.environment else deployment.value(name)
         turned = value == "true" and rule.flag.startswith("--no-") and now_set is False
         return turned or str(now_set).lower() == value.lower() or (name == "kv_cache_dtype" and "fp8" in str(now_set))
-    now = deployment.number(name)
+    names = (name, *(one.name for one in meant(book, rule.flag, scene.evidence.engine)))
+    default = by_default(scene, name) if deployment.commands else None  # else what was set may stand outside the paste
+    now = next((number for one in names if (number := deployment.number(one)) is not None), default)
     if rule.value == "fitting-state-blocks":
         return False  # the message itself says that more stood there: a lower figure is of a run since
     if rule.value == "more-tensor-parallel":

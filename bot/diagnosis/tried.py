@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence, Set
 
-from bot.diagnosis.command import argument_of
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.spelled import argument_of
 from bot.domain.diagnosis import Remedy
 from bot.rulebook.book import Rulebook
 

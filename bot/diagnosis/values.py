@@ -5,9 +5,18 @@ import re
 from collections.abc import Mapping
 from itertools import takewhile
 
+from bot.diagnosis.batches import (
+    fewer_batched_tokens,
+    fewer_input_tokens,
+    fewer_prefill_tokens,
+    fewer_profiled_tokens,
+    fewer_scored_tokens,
+    fewer_total_tokens,
+)
 from bot.diagnosis.figures import Compute, Value, by_default, figure, missing
 from bot.diagnosis.fractions import lower_fraction, lower_utilization, passing_utilization, raise_fraction, raise_utilization
 from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, cut_to_fit, enlarged
+from bot.diagnosis.llama_cpp import fewer_layers, half_context, quantized_keys, smaller_batch
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.weights import fits
@@ -111,21 +120,6 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
     return (str(max(1, int(now) // 2)), None) if now else (None, None)
 
 
-def fewer_batched_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of what was set; where the default was in force 2048, or half of a default that is no larger. Not below the context where a
-    prompt is read whole, nor below the requests at once: that start is refused. None where nothing lower is left.
-    """
-    now, length = scene.evidence.deployment.number("max_num_batched_tokens"), scene.evidence.deployment.number("max_model_len")
-    default = by_default(scene, "max_num_batched_tokens")
-    lower = max(512, int(now) // 2) if now else int(default) // 2 if default and default <= 2048 else 2048
-    lower = max(lower, int(scene.evidence.deployment.number("max_num_seqs") or 0))
-    chunked = scene.evidence.deployment.value("enable_chunked_prefill")
-    if (scene.defaults.get("enable_chunked_prefill", True) if chunked is None else chunked) is not False:
-        return str(lower), None
-    least = max(lower, int(length)) if length else None
-    return (str(least), None) if least and now and least < now else (None, None)
-
-
 def ranks_seen(scene: Scene) -> int:
     """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
     given = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp
@@ -163,63 +157,6 @@ def _least_ranks(scene: Scene) -> int:
     if billions is None or not total or scene.has("prequantized-checkpoint") or scene.has("quantization-set"):
         return 1
     return 1 << max(0, math.ceil(math.log2(float(billions[1]) * 2e9 / (0.9 * total))))
-
-
-def half_context(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half the context of vLLM or llama.cpp, as printed or set."""
-    deployment = scene.evidence.deployment
-    printed = next((f.fields["context"] for f in scene.facts if "context" in f.fields), None)
-    now = printed or deployment.number("max_model_len") or deployment.number("ctx_size")
-    return (str(int(now) // 2), None) if now else (None, None)
-
-
-KEPT_FREE = 0.95
-"""The share of a card's free memory that layers may take: the driver and the desktop want the rest."""
-
-
-def fewer_layers(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So many layers on the card as what it had free holds, from llama.cpp's own figures; None where one of them is missing.
-
-    What grows with the layers (weights, cache) must fit beside what does not (the compute buffer).
-    """
-    layers, fact = _layers_on_cards(scene), scene.error_fact
-    tried = None if fact is None else fact.fields.get("tried")
-    if layers is None or fact is None or not tried:
-        return None, None
-    card = fact.fields.get("gpu") or 0
-    free = next((f.fields["free"] for f in scene.named("llama-cpp.device-free", "smi.free-row") if f.fields.get("gpu") == card), None)
-    if free is None:
-        return None, None
-    standing = sum(
-        f.fields.get("weights_bytes", 0) + f.fields.get("kv_cache_bytes", 0) for f in scene.facts if f.fields.get("card") == card
-    )
-    fixed = tried if scene.has("names-compute-buffer") else 0
-    growing = standing + (0 if fixed else tried)
-    fitting = int(layers * min(1.0, (free * KEPT_FREE - fixed) / growing)) if growing else 0
-    return (str(max(0, min(fitting, layers - 1))), None)
-
-
-def _layers_on_cards(scene: Scene) -> int | None:
-    """As printed; else what was asked for, at most the model's own and its output layer."""
-    printed = [f.fields["layers"] for f in scene.facts if "offloaded" in f.kinds]
-    if printed:
-        return int(printed[-1])
-    own = next((f.fields["repeating"] + 1 for f in scene.facts if f.id == "llama-cpp.layers"), None)
-    asked = scene.evidence.deployment.number("n_gpu_layers")
-    return own if own is None or asked is None or asked < 0 else min(own, int(asked))
-
-
-def smaller_batch(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """llama.cpp's physical batch: half of its 512, or of what was set; none below 32."""
-    half = int(scene.evidence.deployment.number("ubatch_size") or 512) // 2
-    return (str(half), None) if half >= 32 else (None, None)
-
-
-def fewer_prefill_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """Half of what TGI's warm-up tried; 2048 where that is not known."""
-    named = next((f.fields["tokens"] for f in scene.facts if f.id == "tgi.warm-up"), None)
-    now = scene.evidence.deployment.number("max_batch_prefill_tokens") or named
-    return (str(max(512, int(now) // 2)) if now else "2048"), None
 
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -313,11 +250,16 @@ COMPUTED: Mapping[str, Compute] = {
         proven_sequences,
         fewer_running_requests,
         fewer_batched_tokens,
+        fewer_scored_tokens,
+        fewer_profiled_tokens,
         more_tensor_parallel,
         half_context,
         fewer_layers,
+        quantized_keys,
         smaller_batch,
         fewer_prefill_tokens,
+        fewer_input_tokens,
+        fewer_total_tokens,
         pinned_pool,
         needed_pool,
         needed_trace_region,

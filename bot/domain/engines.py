@@ -7,22 +7,23 @@ from typing import NamedTuple
 class Engine(NamedTuple):
     """`name` as people write it; `folders` of its source, as a traceback prints them, where those tell it.
 
-    `fraction`: another engine's argument for what vLLM calls its utilization, where a change counts from it. `careful`: a step below the
-    share that it takes where nothing is set, which is about 0.88 for SGLang, and of what is free 0.9 for TensorRT-LLM and 0.8 for LMDeploy.
+    `fraction`: another engine's argument for what vLLM calls its utilization, where a change counts from it. `usual`: about what it takes
+    where nothing is set, of a card for SGLang, and of what is free for TensorRT-LLM and LMDeploy. `careful`: a step below that.
     """
 
     name: str
     folders: tuple[str, ...] = ()
     fraction: str = ""
+    usual: float | None = None
     careful: str | None = None
 
 
 ENGINES: Mapping[str, Engine] = {
     "vllm": Engine("vLLM"),
-    "sglang": Engine("SGLang", ("/sglang/", "/srt/"), "mem_fraction_static", careful="0.8"),
-    "tensorrt-llm": Engine("TensorRT-LLM", ("/tensorrt_llm/",), "free_gpu_memory_fraction", careful="0.8"),
+    "sglang": Engine("SGLang", ("/sglang/", "/srt/"), "mem_fraction_static", 0.88, "0.8"),
+    "tensorrt-llm": Engine("TensorRT-LLM", ("/tensorrt_llm/",), "free_gpu_memory_fraction", 0.9, "0.8"),
     "tgi": Engine("TGI", ("/text_generation_server/",)),
-    "lmdeploy": Engine("LMDeploy", ("/lmdeploy/",), "cache_max_entry_count", careful="0.7"),
+    "lmdeploy": Engine("LMDeploy", ("/lmdeploy/",), "cache_max_entry_count", 0.8, "0.7"),
     "llama.cpp": Engine("llama.cpp"),
 }
 """By the contract's ids; beside them there is `unknown`. vLLM's own folders count for less: the others import its code."""

@@ -246,7 +246,7 @@ def _plain(name: str) -> str:
 
 
 def _typed(rule: ArgumentRule, text: str) -> Setting | None:
-    text = text.strip().strip("'\"`").rstrip("\\").rstrip(".:*")
+    text = text.strip().removeprefix("Some(").strip("'\"`").rstrip("\\").rstrip(".:*")  # as Rust prints what was given
     if text in ("", "None", "null", "...", "…") or text.startswith(("$", "<", "{{")):
         return None
     if rule.kind == "bool":

@@ -145,7 +145,8 @@ class RemedyRule(Shape, frozen=True):
 
     Rows are read in the file's order: the first whose conditions hold is offered first. `value`: as it stands in a command, or the name of
     a function of `bot/diagnosis/values.py` that counts it (`lower-utilization`). `same_step`: ids of changes that are this
-    one in other words; beside one of them it is not offered.
+    one in other words; beside one of them it is not offered. `at_most`: options of the same start that the engine refuses above this value:
+    a command line takes them down with it.
     """
 
     id: str
@@ -162,6 +163,7 @@ class RemedyRule(Shape, frozen=True):
     any: list[Condition] = []
     none: list[Condition] = []
     same_step: list[str] = []
+    at_most: list[str] = []
     keep_fixed: list[str] = msgspec.field(default_factory=lambda: ["model revision", "engine image", "GPU topology", "workload"])
 
 
@@ -216,9 +218,9 @@ class Redaction(Shape, frozen=True):
 class ArgumentRule(Shape, frozen=True):
     """An argument of the engine, its other spellings, and its default by version range.
 
-    `carried`: a suggested command line repeats it, `spelled` as another engine writes it (empty where that one has none); `resolved`: what
-    an engine prints of it may be its own work, so it is repeated only where a flag gave it. `vllm`: the releases that have it.
-    `same_as`: vLLM's name of the same limit, under which an answer shows it. `engines`: those that alone have it.
+    `carried`: a suggested command line repeats it, as given or as the engine reports it, `spelled` as another engine writes it (empty where
+    that one has none); `resolved`: only where a flag gave it. `vllm`: the releases that have it. `same_as`: another name of the same limit,
+    under which an answer shows it. `engines`: those that alone have it.
     """
 
     name: str

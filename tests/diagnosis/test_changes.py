@@ -1,15 +1,17 @@
 """What must hold of every change, whatever is set already: no value twice, none that an engine refuses, none that is warned of."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
 import pytest
 
-from bot.diagnosis.command import argument_of
+from bot.diagnosis.command import given_start
 from bot.diagnosis.ledger import ledger, smallest
 from bot.diagnosis.remedies import _avoided, remedies
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.spelled import argument_of, meant
 from bot.diagnosis.this_run import scene_of
 from bot.domain.diagnosis import Phase, Remedy
 from bot.domain.incident import Contribution
@@ -25,6 +27,7 @@ STARTS = {
         "--max-num-seqs 1", "--max-num-seqs 1024 --max-num-batched-tokens 1024", "--max-num-batched-tokens 256",
         "--tensor-parallel-size 8\n8x H100 80GB", "--tensor-parallel-size 4 --pipeline-parallel-size 2\n8x H100 80GB", "--quantization fp8",
         "--kv-cache-dtype fp8", "--cudagraph-capture-sizes 1 2", "--cudagraph-capture-sizes 1", "--cudagraph-capture-sizes 1 2 4 8 16 32",
+        """--compilation-config '{"cudagraph_capture_sizes": [1, 2, 64]}'""", "-gmu 0.9 --no-enforce-eager", "--max_num_seqs=64 --max_model_len=8192",
         """--limit-mm-per-prompt '{"image":1,"video":0}'\nQwen/Qwen2.5-VL-7B-Instruct""", "Qwen/Qwen2.5-VL-7B-Instruct",
         """--mm-processor-kwargs '{"max_pixels":200000}'\n--limit-mm-per-prompt '{"image":1}'""", "--swap-space 0 --cpu-offload-gb 8",
         "--max-model-len 128", "--no-enable-chunked-prefill --max-model-len 8192 --max-num-batched-tokens 8192", "--max-logprobs 0\nprompt_logprobs",
@@ -35,19 +38,19 @@ STARTS = {
     "sglang": ("python -m sglang.launch_server --model-path org/m", [
         "", "--mem-fraction-static 0.05", "--mem-fraction-static 0.3", "--mem-fraction-static 0.95", "--chunked-prefill-size 1024",
         "--cuda-graph-max-bs 4", "--max-running-requests 1", "--hicache-ratio 1.1", "--kv-cache-dtype fp8_e4m3", "--tp 8\n8x H100 80GB",
-        "--disable-cuda-graph", "NVIDIA GB10 128GB",
+        "--disable-cuda-graph", "NVIDIA GB10 128GB", "--context-length 8192 --max-total-tokens 90000",
     ]),
     "tensorrt-llm": ("trtllm-serve org/m", [
         "", "--max_num_tokens 2048", "--max_batch_size 8", "free_gpu_memory_fraction: 0.3", "free_gpu_memory_fraction: 0.97", "--tp_size 8\n8x H100 80GB",
     ]),
     "tgi": ("text-generation-launcher --model-id org/m", [
         "", "--max-batch-prefill-tokens 512", "--max-total-tokens 1024", "--cuda-graphs 1", "--cuda-graphs 0", "--cuda-memory-fraction 0.8",
-        "--num-shard 8\n8x H100 80GB",
+        "--num-shard 8\n8x H100 80GB", "--max-input-tokens 1024 --max-total-tokens 4096",
     ]),
     "lmdeploy": ("lmdeploy serve api_server org/m", [
         "", "--cache-max-entry-count 0.2", "--cache-max-entry-count 0.95", "--max-prefill-token-num 2048", "--max-batch-size 8", "--tp 8\n8x H100 80GB",
     ]),
-    "llama.cpp": ("llama-server -m m.gguf", ["", "-ub 64", "-ub 32", "-ngl 1 -c 2048", "-ctk q8_0", "--no-mmproj-offload"]),
+    "llama.cpp": ("llama-server -m m.gguf", ["", "-ub 64", "-ub 32", "-ngl 1 -c 2048", "--n-gpu-layers 40 --ctx-size 8192", "-ctk q8_0", "--no-mmproj-offload"]),
 }  # fmt: skip
 EVERY = [(engine, start, given) for engine, (start, rows) in STARTS.items() for given in rows]
 LISTS = ("cudagraph_capture_sizes", "limit_mm_per_prompt", "mm_processor_kwargs", "cuda_graphs")
@@ -92,6 +95,34 @@ def test_no_change_is_refused_by_the_engine_that_gets_it(engine: str, start: str
             if change.flag == "--tensor-parallel-size" and scene.evidence.deployment.gpu_count is not None:
                 stages = scene.evidence.deployment.number("pipeline_parallel_size") or 1
                 assert int(change.value) * stages <= scene.evidence.deployment.gpu_count.value, phase
+
+
+def options(words: Sequence[str], engine: str) -> dict[str, list[str]]:
+    """The options of a command line with their values, by the limit that each sets; each may stand there once."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("-") and not word[1:].isdigit():
+            flag, _, value = word.partition("=")
+            name = next((one.same_as or one.name for one in meant(BOOK, flag, engine)), flag)
+            assert name not in found, (flag, words)
+            found[name] = [*(["no"] if flag.startswith("--no-") else []), *([value] if value else [])]
+        elif found:
+            found[[*found][-1]].append(word)
+    return found
+
+
+@pytest.mark.parametrize(("engine", "start", "given"), EVERY)
+def test_a_command_is_the_start_that_was_pasted_with_one_option_changed(engine: str, start: str, given: str) -> None:
+    for scene, phase, offered in changes(engine, start, given):
+        pasted = given_start(BOOK, scene)
+        for change in offered:
+            if pasted is None or change.command is None or not (change.flag or "").startswith("-"):
+                continue
+            before, after = options(pasted, engine), options(shlex.split(change.command), engine)
+            own = next((one.same_as or one.name for one in meant(BOOK, change.flag or "", engine)), change.flag)
+            changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+            inside = changed == {"compilation_config"} and own == "cudagraph_capture_sizes"
+            assert changed == {own} or inside, (phase, change.command)
 
 
 @pytest.mark.parametrize(("engine", "start", "given"), EVERY)

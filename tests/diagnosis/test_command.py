@@ -1,9 +1,14 @@
 """The suggested command is the one that was given, with one change; what a log says stands quoted."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.diagnosis.command import command
+from bot.diagnosis.remedies import remedies
 from bot.diagnosis.this_run import scene_of
+from bot.diagnosis.within import within
+from bot.domain.diagnosis import Phase
 from bot.rulebook.load import load_rulebook
 from tests.diagnosis.material import frame, judged, oom, worker
 from tests.reading.material import evidence
@@ -38,7 +43,7 @@ SET = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 @pytest.mark.parametrize(
     ("given", "command"),
     [
-        ("", SET),  # nobody told the start
+        ("", f"{SET} vllm serve MODEL"),  # nobody told the start, and a variable alone starts nothing
         ("vllm serve org/m1 --seed 1", f"{SET} vllm serve org/m1 --seed 1"),
         ("NCCL_DEBUG=INFO vllm serve org/m1 --seed 1", f"{SET} NCCL_DEBUG=INFO vllm serve org/m1 --seed 1"),
         ("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512 vllm serve org/m1 --seed 1", f"{SET} vllm serve org/m1 --seed 1"),
@@ -199,7 +204,7 @@ def test_another_engine_s_start_and_its_arguments_are_not_repeated() -> None:
 def test_an_engine_gets_no_argument_that_it_does_not_have() -> None:
     given = "vllm serve org/m1 --max-num-seqs 128 --max-num-batched-tokens 4096 --block-size 32 --enforce-eager\n"
     assert suggested(given + SGLANG) == (
-        "python -m sglang.launch_server --model-path org/m1 --max-running-requests 128 --mem-fraction-static 0.8"
+        "python -m sglang.launch_server --model-path org/m1 --max-running-requests 128 --mem-fraction-static 0.86"
     )
 
 
@@ -211,3 +216,62 @@ def test_stages_that_tags_only_show_the_least_of_stand_in_the_command_as_a_lette
     assert " --tensor-parallel-size N --pipeline-parallel-size M " in suggested(checked + TOO_LONG)
     assert "M in the command stands for the number of pipeline-parallel ranks: their tags show 2 or more." in told(checked + TOO_LONG)
     assert " --pipeline-parallel-size 2 " in suggested(f"pipeline_parallel_size=2\n{checked}{TOO_LONG}")
+
+
+def started(text: str, engine: str = "vllm", phase: Phase = "graph_capture") -> list[str]:
+    """The commands of every change of that phase."""
+    scene = scene_of(load_rulebook(), replace(evidence(text), engine=engine))
+    return [change.command for change in remedies(load_rulebook(), scene, phase, None) if change.command]
+
+
+@pytest.mark.parametrize(
+    ("given", "engine", "phase", "command"),
+    [
+        ("llama-server -m m.gguf --ctx-size 40960 --port 1", "llama.cpp", "kv_cache_allocation", "llama-server -m m.gguf -c 20480 --port 1"),
+        (
+            "python -m sglang.launch_server --model-path org/m --cuda-graph-max-bs 64 --seed 1", "sglang", "graph_capture",
+            "python -m sglang.launch_server --model-path org/m --cuda-graph-max-bs 16 --seed 1",
+        ),
+        (  # tokens of the pool are no limit of a request, though TGI calls that limit so
+            "python -m sglang.launch_server --model-path org/m --max-total-tokens 90000 --mem-frac 0.9 --mem-fraction 0.9", "sglang", "graph_capture",
+            "python -m sglang.launch_server --model-path org/m --max-total-tokens 90000 --mem-frac 0.9 --mem-fraction-static 0.85",
+        ),
+        ("vllm serve org/m --no-enforce-eager --max-model-len -1", "vllm", "graph_capture", "vllm serve org/m --enforce-eager --max-model-len -1"),
+        (
+            """vllm serve org/m --compilation-config '{"cudagraph_capture_sizes": [1, 2, 64], "mode": 3}'""", "vllm", "graph_capture",
+            """vllm serve org/m --compilation-config '{"cudagraph_capture_sizes": [1, 2, 4, 8, 16], "mode": 3}'""",
+        ),
+        (
+            "vllm serve org/m -cc.cudagraph_capture_sizes=[1,2,64] --seed 1", "vllm", "graph_capture",
+            "vllm serve org/m '-cc.cudagraph_capture_sizes=[1, 2, 4, 8, 16]' --seed 1",
+        ),
+        ("trtllm-serve org/m --kv_cache_free_gpu_memory_fraction 0.9", "tensorrt-llm", "graph_capture", "trtllm-serve org/m --kv_cache_free_gpu_memory_fraction 0.85"),
+        ("[TensorRT-LLM] TensorRT-LLM version: 1.1.0", "tensorrt-llm", "graph_capture", "trtllm-serve MODEL --kv_cache_free_gpu_memory_fraction 0.8"),
+    ],
+)  # fmt: skip
+def test_one_option_is_changed_however_and_wherever_it_is_spelled(given: str, engine: str, phase: Phase, command: str) -> None:
+    assert command in started(given + "\n", engine, phase)
+
+
+def test_an_option_of_python_is_changed_inside_the_dict_that_holds_it() -> None:
+    given = ["model='org/m'", "compilation_config={'cudagraph_capture_sizes': [1, 2, 64], 'level': 3}"]
+    changed = ["model='org/m'", "compilation_config={'cudagraph_capture_sizes': [1, 2], 'level': 3}"]
+    assert within("cudagraph_capture_sizes", "1 2", given) == changed
+    assert within("cudagraph_mode", "PIECEWISE", given) is None
+    assert within("cudagraph_capture_sizes", "1 2", ["--served-model-name", "{not json", "-cc.mode=3"]) is None
+
+
+def test_a_launcher_is_one_that_every_release_has_which_may_be_speaking() -> None:
+    line = "INFO 02-01 10:11:12 llm_engine.py:73] Initializing an LLM engine with config: model='org/m1', tensor_parallel_size=2, seed=0)\n"
+    assert suggested(line + NO_BLOCKS).startswith("python -m vllm.entrypoints.openai.api_server --model org/m1 ")
+    assert suggested(TOO_LONG).startswith("vllm serve MODEL ")  # words of releases that all have it
+
+
+def test_what_an_engine_reports_to_be_in_force_stays_so() -> None:
+    """Else the printed start changes more than the one option."""
+    start = "[2026-01-14 09:12:01] server_args=ServerArgs(model_path='org/m1', mem_fraction_static=0.93, max_running_requests=None, chunked_prefill_size=8192, tp_size=2, cuda_graph_max_bs=256)\n"
+    commands = started(start + SGLANG, "sglang")
+    assert commands[0].endswith("--tensor-parallel-size 2 --chunked-prefill-size 8192 --cuda-graph-max-bs 256 --mem-fraction-static 0.91")
+    assert commands[1].endswith("--tensor-parallel-size 2 --mem-fraction-static 0.93 --chunked-prefill-size 8192 --cuda-graph-max-bs 16")
+    config = "(EngineCore pid=5) INFO 11-01 10:00:00 [core.py:105] Initializing a V1 LLM engine (v0.28.0) with config: model='org/m1', max_seq_len=32768\n"
+    assert suggested(config + NO_BLOCKS).startswith("vllm serve org/m1 --max-model-len 32768 --gpu-memory-utilization ")

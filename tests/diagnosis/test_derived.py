@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from bot.diagnosis import derived, derived_error, host_pools, weights
+from bot.diagnosis import derived, derived_error, fractions, host_pools, weights
 from bot.diagnosis.derived_error import sampler_rows
 from bot.domain.evidence import Evidence
 from bot.domain.size import GIB, MIB
@@ -48,7 +48,7 @@ def test_far_more_free_than_asked_for_is_no_shortage_when_the_allocator_was_refu
 
 
 def test_the_kinds_that_arithmetic_states_are_those_that_the_rules_list() -> None:
-    source = "".join(map(inspect.getsource, (derived, derived_error, weights, host_pools)))
+    source = "".join(map(inspect.getsource, (derived, derived_error, weights, host_pools, fractions)))
     stated = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source))
     listed = {row.kind for row in load_rulebook().derived}
     assert listed - stated == set()
@@ -76,11 +76,10 @@ def test_a_process_on_the_card_says_nothing_where_none_is_in_the_way() -> None:
     assert not any("nvidia-smi" in n for n in judged(text + PROCESS + "\n")["notes"])
 
 
-def of_others(*words: str) -> int | None:
+def of_others(*words: str) -> str | None:
     line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 0 has a total capacity of 79.19 GiB of which 1.50 GiB is free. "
     tail = "Of the allocated memory 20.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated."
-    note = next((n for n in judged(line + " ".join(words) + " " + tail)["notes"] if "other processes" in n), None)
-    return None if note is None else round(float(note.split(" GiB")[0]))
+    return next((n.partition(" of this")[0] for n in judged(line + " ".join(words) + " " + tail)["notes"] if "Other processes" in n), None)
 
 
 def test_a_process_that_holds_what_the_message_says_has_no_other_beside_it() -> None:
@@ -89,12 +88,22 @@ def test_a_process_that_holds_what_the_message_says_has_no_other_beside_it() -> 
 
 
 def test_of_several_processes_in_a_container_the_smallest_that_can_be_is_this_one() -> None:
-    assert of_others("Process 777 has 56.10 GiB memory in use. Process 778 has 21.50 GiB memory in use.") == 56
-    assert of_others("Process 778 has 21.50 GiB memory in use. Process 777 has 56.10 GiB memory in use.") == 56
+    assert (
+        of_others("Process 777 has 56.10 GiB memory in use. Process 778 has 21.50 GiB memory in use.") == "Other processes hold 56.10 GiB"
+    )
+    assert (
+        of_others("Process 778 has 21.50 GiB memory in use. Process 777 has 56.10 GiB memory in use.") == "Other processes hold 56.10 GiB"
+    )
 
 
 def test_where_no_process_is_named_what_pytorch_did_not_count_is_others_only_when_it_is_much() -> None:
-    assert of_others() == 57
+    assert of_others() == "Other processes, or this one beside what PyTorch counts, hold 56.69 GiB"
+
+
+def test_what_others_have_is_the_figure_of_the_line_where_that_is_all_that_is_missing() -> None:
+    own = "Including non-PyTorch memory, this process has 74.00 GiB memory in use."
+    assert of_others("Process 1204 has 3.66 GiB memory in use.", own) == "Other processes hold 3.66 GiB"  # 3.69 by the difference
+    assert of_others("Process 1204 has 1.31 GiB memory in use.", own) == "Other processes hold 3.69 GiB"  # others are not listed
 
 
 SGLANG = """[2025-09-10 08:00:01 TP0] Load weight begin. avail mem=78.40 GB
@@ -126,8 +135,8 @@ def test_what_sglang_left_beside_its_pool_says_the_fraction_in_force() -> None:
 )
 def test_a_pool_that_the_fraction_does_not_size_says_nothing_of_it(more: str) -> None:
     document = judged(more + SGLANG)
-    assert document["recommendation"]["value"] == "0.8"
-    assert any("0.8 is counted from what SGLang takes by itself, about 0.88" in note for note in document["notes"])
+    assert document["recommendation"]["value"] == "0.73"  # 11.4 GiB of 79 were missing
+    assert any("0.73 is counted from what SGLang takes by itself, about 0.88" in note for note in document["notes"])
 
 
 def test_a_fraction_that_was_given_needs_no_figures() -> None:

@@ -23,7 +23,7 @@ def test_memory_of_another_process_is_named_and_its_end_comes_first_where_it_is_
     )
     frames = (frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"), frame("v1/worker/gpu_model_runner.py", "capture_model"))
     little, much = (judged(worker("Worker", *frames, line.format(own=own))) for own in ("76.75", "48.76"))
-    assert any("2.32 GiB of this card belong to other processes" in note for note in little["notes"])
+    assert any("Other processes hold 2.32 GiB of this card" in note for note in little["notes"])
     assert little["recommendation"]["flag"] == "--gpu-memory-utilization"
     assert "stop-other-process" in [change["id"] for change in little["alternatives"]]
     assert much["recommendation"]["id"] == "stop-other-process"
