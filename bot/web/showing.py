@@ -11,6 +11,7 @@ from aiohttp import web
 
 from bot.domain.phases import PHASES
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
+from bot.usecases.erased import is_all_erased
 from bot.usecases.next_step import next_step, nothing_failed
 from bot.usecases.wording import engine_of, left_alone, phase_of, span, what_runs, what_worked, which_rank
 from bot.web import figures, phrases
@@ -46,6 +47,7 @@ def environment() -> jinja2.Environment:
         left_alone,
         span,
         what_runs,
+        is_all_erased,
         what_worked,
         which_rank,
         next_step,

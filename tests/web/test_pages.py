@@ -87,6 +87,25 @@ async def test_an_erased_incident_keeps_its_finding_and_offers_nothing_more(serv
     assert "The evidence of this incident was erased" in text
     assert '<p class="dim">Erased.</p>' in text
     assert "/evidence" not in text
+    assert 'href="#L' not in text, "no line is there to be led to"
+
+
+async def test_an_erased_incident_that_was_not_decided_speaks_of_no_questions_and_blames_no_log(serve: Serve, shelf: Shelf) -> None:
+    blank = documents.diagnosis(phase="unknown", verdict="open", recommendation=None, questions=[], budgets=[], first_error=None)
+    shelf.incident = documents.incident(erased=True, diagnosis=blank, trials=[])
+    for one in shelf.incident["contributions"]:
+        one["text"] = None
+    text = await (await serve()).text("/d/D-0187")
+    assert "The questions below" not in text
+    assert "No rank reported" not in text
+    assert 'Paste the log <a href="/">anew</a>' in text
+
+
+async def test_what_is_left_of_the_evidence_is_not_said_to_be_erased(serve: Serve, shelf: Shelf) -> None:
+    shelf.incident = documents.incident(erased=True)
+    text = await (await serve()).text("/d/D-0187")
+    assert "Some of the evidence of this incident was erased" in text
+    assert "The evidence of this incident was erased" not in text
 
 
 async def test_what_people_wrote_is_never_markup(serve: Serve, shelf: Shelf) -> None:

@@ -64,7 +64,8 @@ def _context_refusals(asked: Asked) -> Iterable[str]:
 def _length_refusals(asked: Asked) -> Iterable[str]:
     length, limit = asked.settings.max_model_len, asked.shape.max_positions
     if limit is not None and length > limit:
-        yield f"max_model_len {length} is greater than the {limit} tokens that config.json allows"
+        more = "a rope scaling in it, where the model's card gives one, allows more"
+        yield f"max_model_len {length} is greater than the {limit} tokens that config.json allows; {more}"
 
 
 def _batch_refusals(asked: Asked) -> Iterable[str]:

@@ -165,7 +165,7 @@ def test_one_pool_per_rank_may_be_given_and_the_smallest_limits(rules: SizingRul
 @pytest.mark.parametrize(("changes", "sentence", "by"), [
     ({"tensor_parallel_size": 5}, "64 attention heads are not divisible by tensor parallel size 5", "engine"),
     ({"kv_cache_dtype": "fp9"}, "no KV cache type 'fp9'; it takes auto", "engine"),
-    ({"max_model_len": 200_000}, "max_model_len 200000 is greater than the 131072 tokens", "engine"),
+    ({"max_model_len": 200_000}, "max_model_len 200000 is greater than the 131072 tokens that config.json allows; a rope scaling in it", "engine"),
     ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization is 1.5; it must lie above 0 and be at most 1", "engine"),
     ({"tensor_parallel_size": 0}, "tensor_parallel_size is 0; it must be at least 1", "engine"),
     ({"pipeline_parallel_size": 81}, "80 layers cannot be spread over 81 pipeline stages", "engine"),
