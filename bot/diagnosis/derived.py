@@ -151,6 +151,8 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
         estimate = at.get("graph_estimate_bytes")
         if estimate and estimate > IMPLAUSIBLE_GRAPHS:
             yield stated("graph-estimate-implausible", fact, bytes=estimate)
+        if estimate and estimate < 0:
+            yield stated("graph-estimate-negative", fact)
     weights = [f for f in evidence.facts if f.fields.get("weights_bytes")]
     if weights and error is not None and "no_cache_blocks" in error.kinds and weights[-1].fields["weights_bytes"] < TINY_WEIGHTS:
         yield stated("tiny-weights", weights[-1])

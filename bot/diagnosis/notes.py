@@ -258,7 +258,7 @@ def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
 def _version(evidence: Evidence) -> Iterator[str]:
     if evidence.engine_version_range and evidence.version_because:
         reasons = "; ".join(evidence.version_because[-MOST_REASONS:])
-        yield f"No version is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
+        yield f"No release is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
 
 
 def _too_old(book: Rulebook, evidence: Evidence) -> Iterator[str]:

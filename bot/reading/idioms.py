@@ -192,7 +192,8 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     starting = one.has("fraction") or one.names(*first) or (not one.relations and not one.has("shortage") and falls_short(one))
     complains = one.has(*COMPLAINTS, *DEMANDS) or any(one.pairs("not", "free", SIDE_BY_SIDE))
     complains = complains and all(one.text.startswith("container", host.start) for host in one.all_of("host"))
-    return one.all_of("free")[0] if starting and complains and all(m.moment in first for m in going) else None
+    begun = any(m.moment not in first or one.text.startswith("mid", m.start) for m in going)
+    return one.all_of("free")[0] if starting and complains and not begun else None
 
 
 def _beside(text: str, word: Mention, figure: "re.Pattern[str]") -> bool:

@@ -27,6 +27,8 @@ _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*
 """How a row of a table ends whose version is not the one that failed."""
 _FOLDER = re.compile(r"(?<!/envs)/vllm[-_]v?(0\.\d{1,2}\.\d{1,2}(?:\.?(?:post|rc)\d+)?)(?=/|\+|-py|\.dist-info)")
 """An environment keeps its name when another release is installed in it."""
+_UNTAGGED = re.compile(r"0\.(?:0|1)\.dev\d+\+")
+"""A build from sources without their tags counts from nought: it names no release."""
 _OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
 
@@ -51,12 +53,12 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
 
 def printed_version(facts: Sequence[Fact], engine: str, frames: Sequence[Frame] = ()) -> str | None:
     """The version as the engine printed it; a mention in prose only where it printed none, of a table the row that failed; then the
-    name of the folder that a traceback runs in.
+    name of the folder that a traceback runs in. None for a build whose number names no release.
     """
     if engine not in ("vllm", "unknown"):
         return next((f.fields["version"] for f in facts if f.id == f"{engine}.version" and "version" in f.fields), None)
     for ids in _PRINTED:
-        said = [fact for fact in facts if fact.id in ids and "version" in fact.fields]
+        said = [fact for fact in facts if fact.id in ids and _names_a_release(fact.fields.get("version"))]
         if said:
             failed = (fact for fact in said if not (fact.id == "vllm.version-mentioned" and _PASSED.search(fact.text)))
             return str(next(failed, said[0]).fields["version"])
@@ -69,6 +71,10 @@ def version_alone(facts: Sequence[Fact], left: Sequence[Version]) -> str | None:
     given = {str(fact.fields["version"]) for fact in alone}
     beside = {number for fact in alone for number in _NUMBER.findall(fact.text) if parsed(number) in left}
     return given.pop() if len(given) == 1 and beside == given else None
+
+
+def _names_a_release(version: str | None) -> bool:
+    return version is not None and not _UNTAGGED.match(version)
 
 
 def parsed(version: str | None) -> Version | None:

@@ -168,6 +168,11 @@ NEEDED = {
         f"vllm serve Qwen/Qwen2.5-7B-Instruct\n{signed('gpu_model_runner.py', 'Starting to load model m...')}\n{SAMPLER}",
         "profiling",
     ),
+    "progress.pool-beyond-the-card": (
+        f"{signed('gpu_model_runner.py', 'Estimated CUDA graph memory: -21.40 GiB total')}\n"
+        f"{signed('gpu_worker.py', 'Available KV cache memory: 61.20 GiB')}\nOOM at once.",
+        "kv_cache_allocation",
+    ),
     "progress.forward-after-the-pool": (
         f"The profiling run goes out of memory.\n{signed('kv_cache_utils.py', 'GPU KV cache size: 796,000 tokens')}\n"
         f"{frame('vllm/model_executor/models/llama.py', 'forward')}\n{OOM}",

@@ -111,7 +111,7 @@ def test_the_reasons_for_a_range_are_those_that_set_its_ends() -> None:
     )
     document = judged(text)
     low, high = document["engine_version_range"].split(",")
-    (note,) = (note for note in document["notes"] if note.startswith("No version is printed"))
+    (note,) = (note for note in document["notes"] if note.startswith("No release is printed"))
     reasons = note.partition(" by what the log says ")[2]
     assert low.removesuffix(".0") in reasons
     assert high.removesuffix(".0") in reasons

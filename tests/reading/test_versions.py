@@ -45,6 +45,13 @@ def test_a_number_alone_is_the_release_where_it_is_one_and_says_what_the_log_say
     assert read(BOOK, [Contribution("paste", words)]).engine_version is None
 
 
+def test_a_build_from_sources_without_their_tags_names_no_release() -> None:
+    text = "INFO 11-19 13:17:27 [core.py:77] Initializing a V1 LLM engine (v0.1.dev8932+g9ecab12) with config: model='m'"
+    sized = "(EngineCore_DP0 pid=7) INFO 02-17 09:01:02 [gpu_worker.py:1] Available KV cache memory: 4.60 GiB"
+    evidence = read(BOOK, [Contribution("paste", f"{text}\n{sized}")])
+    assert (evidence.engine_version, evidence.engine_version_range) == (None, ">=0.10.2,<0.14.0")
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
