@@ -3,8 +3,9 @@
 import argparse
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import NoReturn
 
 COMMANDS = {
     "serve": ("bot.serve", "the bot: local page, health, metrics, and Slack when tokens are set"),
@@ -46,6 +47,8 @@ def run(arguments: Sequence[str]) -> int:
 def _answered(arguments: Sequence[str]) -> int:
     from bot.settings import load_settings
 
+    if list(arguments[:1]) == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     chosen = next((a for a in arguments if not a.startswith("-")), "")
     if chosen and chosen not in COMMANDS:
         raise _no_command(chosen)
@@ -55,9 +58,7 @@ def _answered(arguments: Sequence[str]) -> int:
         command.add_options(commands.choices[chosen])
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
-        from bot.reading.text import harmless
-
-        commands.choices.get(options.command, parser).error(f"there is no {harmless(unknown[0])} here")
+        _refuse(unknown[0], commands.choices.get(options.command, parser), getattr(command, "instead", None))
     if command is None:
         parser.print_help()
         return 0
@@ -69,12 +70,24 @@ def _answered(arguments: Sequence[str]) -> int:
     return int(command.run(options, load_settings(wrong=options.wrong)))
 
 
+def _refuse(word: str, parser: argparse.ArgumentParser, instead: Callable[[str], str] | None) -> NoReturn:
+    """Where what was typed is nearly a flag, that flag; else what the command itself knows to write `instead`."""
+    import difflib
+
+    from bot.reading.text import harmless
+
+    name = word.partition("=")[0]
+    near = difflib.get_close_matches(name, parser._option_string_actions, n=1, cutoff=0.75)
+    hint = f"did you mean {near[0]}?" if near else instead(name.lstrip("-")) if instead else ""
+    parser.error(harmless(f"there is no {word} here{f'; {hint}' if hint else ''}"))
+
+
 def _no_command(typed: str) -> Exception:
     import difflib
 
     from bot.usecases.reply import Unusable
 
-    near = difflib.get_close_matches(typed.lower(), COMMANDS, n=1)
+    near = difflib.get_close_matches(typed.lower(), COMMANDS, n=1) or ["--version"] * (typed == "version")
     hint = f"did you mean {near[0]}?" if near else "`oombot --help` lists those there are."
     return Unusable(f"There is no command {typed[:60]!r}; {hint}")
 

@@ -6,6 +6,7 @@ import logging
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,14 @@ ONE_DAY = 24 * 3600  # seconds
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """None: what it needs stands in the settings."""
+    parser.epilog = "What it needs stands in the settings, which `oombot settings` lists: OOMBOT_PORT=9000 oombot serve"
+
+
+def instead(name: str) -> str:
+    """What is written where a setting was taken for a flag."""
+    setting = f"OOMBOT_{name.upper().replace('-', '_')}"
+    known = any(item.metadata["env"] == setting for item in fields(Settings))
+    return f"a setting goes before the command: {setting}=… oombot serve" if known else ""
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:

@@ -22,6 +22,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the contract's JSON and nothing else")
 
 
+def instead(name: str) -> str:
+    """What is written where the answer to a question was taken for a flag."""
+    known = name.replace("-", "_") in (*ABOUT_THE_RANK, *READ_LIKE_A_PASTE)
+    return f"an answer is given as --answer {name}=…" if known else ""
+
+
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 whenever a diagnosis was made."""
     answers = [_answer(text) for text in options.answer]

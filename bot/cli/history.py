@@ -20,6 +20,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def instead(name: str) -> str:
+    """What is written where a field was taken for a flag."""
+    from bot.store.query import FIELDS, MOMENTS
+
+    return f"a field is a word: {name}:…" if name in (*FIELDS, *MOMENTS) else ""
+
+
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 also when nothing is found."""
     from bot.cli.desk import LOCAL, asked

@@ -15,6 +15,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def instead(name: str) -> str:
+    """What is written where a moment was given alone."""
+    return f"from when on is given as --since {name.removeprefix('since:')}"
+
+
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """0 always."""
     from bot.cli.desk import LOCAL, asked

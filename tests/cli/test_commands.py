@@ -43,6 +43,13 @@ def test_an_unknown_command_is_refused(oombot: Oombot) -> None:
     assert oombot("diagnoze", "vllm.log")[2] == "oombot: There is no command 'diagnoze'; did you mean diagnose?\n"
 
 
+@pytest.mark.parametrize(("asked", "usage"), [(("help",), "usage: oombot [-h]"), (("help", "history"), "usage: oombot history [-h]")])
+def test_help_may_be_asked_for_as_a_command(oombot: Oombot, asked: tuple[str, ...], usage: str) -> None:
+    status, out, err = oombot(*asked)
+    assert (status, err) == (0, "")
+    assert out.startswith(usage)
+
+
 def test_a_history_from_diagnosis_to_outcome(oombot: Oombot, log: Path) -> None:
     oombot("diagnose", str(log))
     _, out, _ = oombot("history", "phase:graph_capture", "--json")
@@ -324,6 +331,15 @@ def test_all_topics_are_a_document_too(oombot: Oombot) -> None:
         (("history", "--no\x1b[31mpe"), "there is no --nope here"),
         (("rules", "case", "D-0001", "--phase", "bogus"), "invalid choice: 'bogus' (choose from 'startup_check'"),
         (("db", "export", "-", "--json"), "--json goes with a file"),
+        (("history", "--limt", "3"), "error: there is no --limt here; did you mean --limit?\n"),
+        (("history", "--since=7d"), "error: there is no --since=7d here; a field is a word: since:…\n"),
+        (("history", "--bogus"), "error: there is no --bogus here\n"),
+        (("diagnose", "--rank", "3", "vllm.log"), "there is no --rank here; an answer is given as --answer rank=…\n"),
+        (("stats", "\x1b[31mred"), "there is no red here; from when on is given as --since red\n"),
+        (("stats", "since:7d"), "there is no since:7d here; from when on is given as --since 7d\n"),
+        (("serve", "--port", "9000"), "there is no --port here; a setting goes before the command: OOMBOT_PORT=… oombot serve\n"),
+        (("serve", "--bogus"), "error: there is no --bogus here\n"),
+        (("version",), "oombot: There is no command 'version'; did you mean --version?\n"),
         (("outcome", "D-0001", "great"), "oombot: 'great' is no outcome. It is one of fixed, moved"),
         (
             ("size", "llama-3.3-70b", "--gpu", "H100,H200", "--vllm", "0.19.0", "--vllm", "0.33.0"),
