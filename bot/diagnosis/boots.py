@@ -9,6 +9,9 @@ from bot.rulebook.versions import USUAL, UnknownVersion, holds
 
 BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
 _COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
+_RAISED = frozenset(
+    {"allocation-failed", "free_memory_check", "no_cache_blocks", "context_exceeds_cache", "too_few_state_blocks", "profiling_assert"}
+)
 _CAPTURES = ("vllm.capture-begins", "vllm.graphs-captured")
 _POOL = ("vllm.available-kv", "vllm.kv-size", "vllm.blocks", "vllm.max-concurrency", "vllm.v0-terms", "vllm.kv-pinned")
 REFUSED = 500
@@ -27,7 +30,7 @@ def current_boot(facts: Sequence[Fact], failure: Fact | None) -> list[Fact]:
     kept: list[Fact] = []
     for group in dict.fromkeys((f.source, f.speaker.group) for f in facts):
         own = [f for f in facts if (f.source, f.speaker.group) == group]
-        kept += _last_start(own, failure.order if failure is not None and failure.source == group[0] else None)
+        kept += _last_start(own, failure if failure is not None and failure.source == group[0] else None)
     return sorted(kept, key=lambda f: (f.source, f.order))
 
 
@@ -38,7 +41,7 @@ def without_later_start(facts: Sequence[Fact], up: Fact | None) -> list[Fact]:
 
 def came_up_later(facts: Sequence[Fact], failure: Fact | None) -> Fact | None:
     """The first word after an allocation has failed that an engine serves, where none had said so before."""
-    if failure is None or "allocation-failed" not in failure.kinds or not _in_its_place(facts, failure):
+    if failure is None or not failure.kinds & _RAISED or not _in_its_place(facts, failure):
         return None
     own = (f for f in facts if f.source == failure.source and f.speaker.group == failure.speaker.group and "ready" in f.kinds)
     said = [f for f in own if f.fields.get("status", 200) < REFUSED]  # a front end outlives its engine, and answers for it
@@ -60,7 +63,8 @@ def _is_title(facts: Sequence[Fact], failure: Fact) -> bool:
     return told and all(f.order > failure.order for f in facts if f.kinds & {"budget", "progress"} or f.id in BEGINNINGS)
 
 
-def _last_start(facts: Sequence[Fact], until: int | None) -> Sequence[Fact]:
+def _last_start(facts: Sequence[Fact], failure: Fact | None) -> Sequence[Fact]:
+    until = failure.order if failure is not None else None
     marks = [f for f in facts if f.id in BEGINNINGS]
     begin = 0
     seen: dict[tuple[str, str], Fact] = {}
@@ -73,9 +77,18 @@ def _last_start(facts: Sequence[Fact], until: int | None) -> Sequence[Fact]:
         elif before is not None and not _speaks_later(facts, before.speaker, fact):
             begin, seen = fact.order, {}
         seen[fact.id, fact.speaker.label] = fact
-    after = min((f.order for f in marks if until is not None and f.order > until), default=None)
+    after = min((f.order for f in (*marks, *_namesakes(facts, failure)) if until is not None and f.order > until), default=None)
     first = min((f.order for f in marks), default=0)
     return [f for f in facts if (begin <= f.order and (after is None or f.order < after)) or _always(f, first)]
+
+
+def _namesakes(facts: Sequence[Fact], failure: Fact | None) -> Sequence[Fact]:
+    """What an engine says that has the failed one's name and is another process: it was started in its place."""
+    if failure is None or failure.speaker.role != "engine-core" or failure.speaker.pid is None:
+        return []
+    of_name = [f for f in facts if f.speaker.label == failure.speaker.label and f.speaker.pid not in (None, failure.speaker.pid)]
+    before = {f.speaker.pid for f in of_name if f.order < failure.order}
+    return [f for f in of_name if f.speaker.pid not in before]
 
 
 def _of_an_earlier_start(facts: Sequence[Fact], first: Fact) -> bool:

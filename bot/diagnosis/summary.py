@@ -38,6 +38,8 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     if scene.unexplained(phase):
         why = "the line that says why is cut off" if scene.has("error-cut-off") else "no line here says that memory ran out"
         return _opened(sure, f"Stopped{where} in {during}; {why}.")
+    if says and phase == "host_memory":
+        return _opened(sure, f"Stopped by {during}: {says}.")
     if says:
         return _opened(sure, f"Stopped{where} in {during}: {says}.")
     figures = scene.error.figures if scene.error is not None else {}

@@ -114,9 +114,17 @@ def _paragraphs(lines: Sequence[LogLine], spoken: Sequence[int]) -> Iterator[lis
         yield paragraph
 
 
+_HEADING = re.compile(r"\s{0,3}#{1,6} ")
+
+
 def _flowing(texts: Sequence[str]) -> str:
-    """The lines as one text: a sentence goes on in a line that begins with a small letter, quoted or not; else it ends with its line."""
-    return "".join(text + (" " if after.lstrip(" #>")[:1].islower() else "\n") for text, after in zip(texts, [*texts[1:], ""], strict=True))
+    """The lines as one text: a sentence goes on in a line that begins with a small letter, quoted or not; else it ends with its line,
+    as a heading does.
+    """
+    return "".join(
+        text + (" " if after.lstrip(" #>")[:1].islower() and not _HEADING.match(text) else "\n")
+        for text, after in zip(texts, [*texts[1:], ""], strict=True)
+    )
 
 
 class _Recurring:

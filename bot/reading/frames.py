@@ -21,7 +21,7 @@ class _Form(NamedTuple):
 
 _Found = tuple[_Form, "re.Match[str]", int]
 _FORMS = (
-    _Form(('File "', ", line "), re.compile(rf'File "(?P<path>[^"\n]+)", line (?P<line>\d+|\S{{1,3}}),? in {_FUNCTION}')),
+    _Form(('File "', ", line "), re.compile(rf'File ""?(?P<path>[^"\n]+)"?", line (?P<line>\d+|\S{{1,3}}),? in {_FUNCTION}')),
     _Form(
         ("File ", ".py", ":"),  # a notebook, with and without a link
         re.compile(rf"File \[?~?(?P<path>[^\s:()\]]+\.pyx?):{_AT}(?:\]\([^)\s]*\))?,? in {_FUNCTION}"),

@@ -21,7 +21,9 @@ _LISTED = re.compile(r"[ \t]*GPU (?P<index>\d+): (?P<name>[\w /.-]{2,80}?)(?: \(
 _QUERIED = re.compile(rf"[ \t]*(?P<index>\d{{1,2}}), ?{_CARD},")
 _DIGIT = re.compile(r"\d")
 _RAM = re.compile(
-    r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?(?:RAM|memory(?= memory|,|$))"
+    r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?"
+    r"(?:RAM(?! (?:is |are |was |were |still )?(?:left|free|remain\w*|available|unused))|memory(?= memory|,|$))"
+    r"|\bfree -[gh]\b\W{0,3}(?:\w+ ){0,2}?(?P<total>\d{1,6} ?(?:[GT]i?B?)?)(?= total\b)|(?P<mac>\d{1,4} ?GB)(?= Mac\b)"
     r"|(?:RAM|host memory|^[ \t*-]*[Mm]emory size):? (?P<size2>\d{1,6} ?[GT]i?B)",
     re.MULTILINE,
 )
@@ -30,6 +32,7 @@ _LIMIT = re.compile(
     r"(?P<size>\d{9,15}|\d+(?:\.\d+)?(?:[KMGT]i?[Bb]?|[kmgt]b?))[\"']?[ \t]*(?:#[^\n]*)?$",
     re.MULTILINE,
 )
+_INSPECTED = re.compile(r"\"Memory\": ?(?P<size>\d{9,15})(?=[,\s}]|$)")
 _DOCKER_LIMIT = re.compile(r"(?<![\w-])(?:--memory|-m)[= ](?P<size>\d+(?:\.\d+)?[kKmMgG][bB]?)(?![\w.])")
 _SAID_LIMIT = re.compile(
     r"(?i)\b(?:pod|container|memory|cgroup)(?:'s)?(?: memory)? limit(?: is| was| of|:|=)? ?(?P<size>\d+(?:\.\d+)? ?[MGT](?:iB?|B))\b"
@@ -41,21 +44,38 @@ _SHM = re.compile(
     re.MULTILINE,
 )
 _HOST = (
-    ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory size", "emory memory", "emory,", "emory\n")),
+    ("memory_bytes", _RAM, ("RAM", "ram", "ost memory", "ost Memory", "emory size", "emory memory", "emory,", "emory\n", "free -", " Mac")),
     ("limit_bytes", _LIMIT, ("memory:", "mem_limit:")),
     ("limit_bytes", _DOCKER_LIMIT, ("docker ",)),
+    ("limit_bytes", _INSPECTED, ('"Memory":',)),
     ("limit_bytes", _SAID_LIMIT, (" limit",)),
     ("shm_bytes", _SHM, ("shm", "sizeLimit:")),
 )
 _LISTING = ("GPU ",)
+_STATES = ('OOMKilled":', "OOMKilled: ")
+"""Docker says of every container whether it was."""
 _NODES = re.compile(r"(?i)\b([2-9]|[1-9]\d) ?x? ?(?:nodes?|machines?|hosts?|servers?|pods?)\b")
 _EACH = re.compile(r" {0,2}\)? ?(?:each\b|per (?:node|host|machine|pod|server)\b|/ ?node\b)")
 _MAKES = ("RTX", "GTX", "Quadro", "Radeon", "/mig-")
 _NAMED_OTHERWISE = re.compile(r"\b(?:RTX|GTX|Quadro|Radeon)(?: (?:RX|PRO|Pro|T))? ?[A-Z]?\d{3,4}\b|nvidia\.com/mig-\dg\.")
 _LAUNCHERS = (
-    ("kubernetes", ("kubectl", "apiVersion:", "kind: Deployment", "kind: Pod", "pod/", "values.yaml", "OOMKilled", "helm ", "nvidia.com/")),
+    (
+        "kubernetes",
+        (
+            "kubectl",
+            "apiVersion:",
+            "kind: Deployment",
+            "kind: Pod",
+            "pod/",
+            "values.yaml",
+            "OOMKilled",
+            "helm ",
+            "nvidia.com/gpu",
+            "nvidia.com/mig",
+        ),
+    ),
     ("compose", ("docker compose", "docker-compose", "\nservices:", "compose.yaml", "compose.yml")),
-    ("docker", ("docker run", "--gpus all", "vllm/vllm-openai", "podman run", "docker logs")),
+    ("docker", ("docker run", "--gpus all", "vllm/vllm-openai", "podman run", "docker logs", "docker inspect")),
     ("ray", ("ray start", "RayWorker", "ray::", "raylet")),
     ("slurm", ("srun ", "sbatch", "slurmstepd", "#SBATCH")),
 )
@@ -165,6 +185,7 @@ def _host(joined: _Joined, facts: Sequence[Fact]) -> Mapping[str, Known[int]]:
             match = pattern.search(line.text) if _DIGIT.search(line.text) else None
             if match is not None and not (pattern is _LIMIT and joined.is_request(line)):
                 size = str(next(g for g in match.groups() if g))
+                size += "GiB" if "total" in match.groupdict() and match["total"] and size.isdigit() else ""  # free -g counts in these
                 decimal = pattern is _LIMIT and size[-1] in "KMGT" and "kubernetes" in joined.launchers()  # its 120G are no 120Gi
                 host[name] = Known(parse_size(f"{size}B" if decimal else size), "log", line.source, line.number)
                 break
@@ -175,7 +196,7 @@ def _launcher(joined: _Joined) -> Known[str] | None:
     """The launcher whose mark stands first."""
     launchers = _marks()[2]
     for mark, at in joined.marks:
-        if mark in launchers:
+        if mark in launchers and not joined.text.startswith(_STATES, at):
             line = joined.line_at(at + (joined.text[at] == "\n"))
             return Known(launchers[mark], "log", line.source, line.number)
     return None

@@ -133,6 +133,7 @@ _SAID = {
     "max_num_seqs": "max_num_seqs",
     "gpu_memory_utilization": "utilization",
     "kv_cache_memory_bytes": "pinned",
+    "free_gpu_memory_fraction": "fraction",
 }
 """Arguments that messages repeat, and the field that holds them."""
 

@@ -156,6 +156,8 @@ class Speech:
             near = 0 if not loud or place in loud else 1
             if one.asks or one.taken_back or (loud and one.text.startswith("#", one.start)) or (near and not talk.beside(place) & loud):
                 continue
+            if near and len({word.moment for word in one.relations if word.telling}) > 1:
+                continue  # of several things one complains of none
             for moment in (word for word in one.relations if word.telling):
                 going_on, relation = meant(moment, one, self._moments)
                 if going_on == "prose.serving" and loud and one.supposes:

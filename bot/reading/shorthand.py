@@ -48,6 +48,7 @@ FORMS = (
     _form("gpu_memory_utilization", "util|Util|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
     _form("gpu_memory_utilization", "util|Util|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
+    _form("mem_fraction_static", "raction", rf"mem(?:ory)?[ _-]fraction(?:[ _-]static)?{_IS}(?P<value>0?\.\d{{1,4}})"),
     _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
     _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上下文长度", rf"{_CONTEXT}{_IS}{_LENGTH}"),
     _form("max_num_seqs", "seqs|mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),

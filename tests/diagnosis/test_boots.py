@@ -32,6 +32,19 @@ def judged(text: str) -> Diagnosis:
     return diagnose(BOOK, read(BOOK, [Contribution("paste", text)]))
 
 
+def test_what_the_process_reports_that_was_started_in_the_failed_ones_place_is_none_of_its_budget() -> None:
+    check = (
+        "(EngineCore_DP0 pid={}) ERROR 06-01 09:00:20 [core.py:708] ValueError: Free memory on device (70.11/79.19 GiB) on startup is less "
+        "than desired GPU memory utilization (0.95, 75.23 GiB).\n"
+    )
+    pool = "(EngineCore_DP0 pid=95) INFO 06-01 09:09:00 [kv_cache_utils.py:1087] GPU KV cache size: 248,576 tokens\n"
+    up = "(APIServer pid=1) INFO:     Application startup complete.\n"
+    failed = judged(check.format(90) + pool + up)
+    assert all("kv_tokens" not in row.figures for row in failed.budgets)
+    assert any("came up afterwards" in note for note in failed.notes)
+    assert any("kv_tokens" in row.figures for row in judged(check.format(95) + pool).budgets)
+
+
 def test_a_front_end_that_answers_that_its_engine_failed_is_no_engine_that_came_up() -> None:
     refused = '(APIServer pid=1) INFO:     10.0.0.4:40332 - "POST /v1/completions HTTP/1.1" 500 Internal Server Error\n'
     assert not any("came up afterwards" in note for note in judged(OOM + refused).notes)

@@ -47,6 +47,14 @@ def test_a_cut_traceback_in_an_open_phase_is_asked_for_its_end_not_for_what_stan
     assert document["questions"][0]["text"].startswith("Can you paste the end of this traceback?")  # type: ignore[index]
 
 
+def test_a_full_pool_of_a_connector_is_what_it_was_stopped_by() -> None:
+    full = "LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32, 256, 1024]), torch.bfloat16) because no memory is available"
+    assert (
+        "stopped by the machine's own memory, not the card's: a pool of it"
+        in judged(f"vllm serve m --max-model-len 8192\n{full}")["summary"]
+    )
+
+
 def test_a_log_that_came_up_says_that_nothing_failed_and_excludes_nothing() -> None:
     document = judged(
         "INFO 01-05 07:11:02 [core.py:210] init engine (profile, create kv cache, warmup model) took 9.31 seconds\nINFO:     Application startup complete.\n"

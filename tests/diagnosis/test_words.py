@@ -5,6 +5,7 @@ import pytest
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
+from tests.diagnosis.material import judged
 
 BOOK = load_rulebook()
 SAID = {
@@ -164,3 +165,8 @@ def test_a_question_is_answered_with_what_it_names() -> None:
     said = judge(BOOK, [Contribution("paste", "How much GPU memory do I need to run Qwen/Qwen3-32B with vllm on 2x RTX 4090?")])
     assert said["sizing"] == "oombot size Qwen/Qwen3-32B --gpu RTX4090-24GB --tensor-parallel-size 2"
     assert not said["notes"]
+
+
+def test_a_heading_does_not_run_into_the_line_below_it() -> None:
+    assert judged("# Notes on graph capture and warm-up\nvLLM 0.11.0 OOM today on the L40S")["phase"] == "unknown"
+    assert judged("# Notes\nvLLM 0.11.0 OOM today in the graph capture")["phase"] == "graph_capture"

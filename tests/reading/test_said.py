@@ -35,6 +35,7 @@ def said(text: str) -> str | None:
         "The graphs were captured without problems.",
         "what if it runs out of memory while it loads the weights?",
         "It used to crash in the graph capture.",
+        "Topics: weight loading, profiling, KV cache. Yesterday vLLM ran out of memory.",
     ],
 )
 def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None:

@@ -155,3 +155,38 @@ def test_cards_of_each_node_are_counted_for_all_nodes(words: str, count: int) ->
 def test_a_model_is_what_is_called_so_and_not_a_pod(words: str, model: str | None) -> None:
     found = evidence(f"vLLM: {words}").deployment.model
     assert (found and found.value) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        ("my laptop has 2 GB RAM left", {}),
+        ("free -g says 503 total", {"memory_bytes": 503 * 2**30}),
+        ("16 GB Mac mini", {"memory_bytes": 16 * 10**9}),
+        ('$ docker inspect engine\n  "Memory": 137438953472,', {"limit_bytes": 2**37}),
+        (
+            "Memory on the node (IP: 10.0.12.7, ID: 4e) where the task (pid=5512, memory used=8.00GB) was running was 119.07GB / 125.00GB (0.951)",
+            {"memory_bytes": 125 * 2**30, "rss_bytes": 8 * 2**30},
+        ),
+    ],
+)
+def test_what_a_machine_has_is_not_what_is_left_of_it(text: str, figures: dict[str, int]) -> None:
+    assert {name: known.value for name, known in evidence(text).deployment.host.items()} == figures
+
+
+@pytest.mark.parametrize(
+    ("text", "launcher"),
+    [
+        ("see https://docs.nvidia.com/cuda/cuda-runtime-api", None),
+        ('$ docker inspect engine\n"OOMKilled":true,"ExitCode":137', "docker"),
+        ("nvidia.com/gpu: 1", "kubernetes"),
+    ],
+)
+def test_a_word_of_a_launcher_is_not_an_address_and_not_another_ones(text: str, launcher: str | None) -> None:
+    found = evidence(text).deployment.launcher
+    assert (found and found.value) == launcher
+
+
+def test_a_frame_in_a_table_whose_quotes_are_doubled_is_one() -> None:
+    (frame,) = evidence('"14:14:28","[rank0]:   File ""/app/vllm/worker/model_runner.py"", line 1516, in capture_model"').frames
+    assert (frame.path, frame.function) == ("/app/vllm/worker/model_runner.py", "capture_model")
