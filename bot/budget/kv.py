@@ -39,6 +39,10 @@ class Page:
         """The same cache cut into blocks of another length."""
         return replace(self, block=block, payload=self.payload * block // self.block)
 
+    def grows(self, length: int, settings: CacheSettings) -> bool:
+        """Whether a request of `length` tokens needs more with every further one; a sliding window does until it is full."""
+        return self.kind in FULL or (self.kind in SLIDING and (self.window or 1) - 1 + settings.in_flight > length)
+
     def blocks(self, length: int, settings: CacheSettings, dcp: int = 1) -> int:
         """Blocks that one request of `length` tokens may hold at once. Source: vllm/v1/kv_cache_interface.py, the *Spec classes.
 

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from bot.budget.kv import Page, ceil_div, page_of
+from bot.budget.kv import FULL, Page, ceil_div, page_of
 from bot.budget.kv_groups import Group, Member, group
 from bot.budget.placement import stage_layers, stage_of
 from bot.budget.search import largest
 from bot.domain.accounting import PlannerRules
 from bot.domain.budget import CacheSettings, Grid, KvPlan
 from bot.domain.shape import Cache, Heads, Latent, ModelShape, Paged
-
-GROWING = frozenset({"full", "latent"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def plan(shape: ModelShape, grid: Grid, settings: CacheSettings, rules: PlannerR
 def _needs(layout: Layout, block_bytes: tuple[int, ...], length: int) -> KvPlan:
     settings, dcp = layout.settings, layout.dcp
     blocks = layout.blocks(length)
-    growing = [one for one in layout.groups if one.page.kind in GROWING]
+    growing = [one for one in layout.groups if one.page.grows(length, settings)]
     per_token = sum(1 / (one.page.block * dcp) for one in growing)
     fixed = blocks - sum(one.blocks(length, settings, dcp) for one in growing)
     return KvPlan(
@@ -145,7 +143,7 @@ def _longest(layout: Layout, blocks: int, limit: int) -> int:
 
 
 def _longest_of_all(layout: Layout, blocks: int) -> int | None:
-    growing = [one for one in layout.groups if one.page.kind in GROWING]
+    growing = [one for one in layout.groups if one.page.kind in FULL]
     if not growing and not any(one.page.kind == "state" and layout.settings.states == "every" for one in layout.groups):
         return None
     widest = max(one.page.block for one in layout.groups) * layout.dcp

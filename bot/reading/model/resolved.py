@@ -29,11 +29,9 @@ class Resolved:
 def resolve(raw: Mapping[str, Any], models: Models) -> Resolved:
     """Raises UnknownArchitecture where no file knows the model, or the one in it."""
     outer = models.find(raw)
-    text = language_config(raw, outer.family.traits.inside)
-    if not outer.family.traits.language:
-        return Resolved(raw, outer, outer, text)
-    silent = outer.family.traits.silent.get(str(text.get("model_type")), {})
-    return Resolved(raw, outer, models.find(text), {**silent, **text})
+    said = language_config(raw, outer.family.traits.inside)
+    text = {**outer.family.traits.silent.get(str(said.get("model_type")), {}), **said}
+    return Resolved(raw, outer, models.find(text) if outer.family.traits.language else outer, text)
 
 
 def language_config(raw: Mapping[str, Any], inside: Iterable[str]) -> Mapping[str, Any]:

@@ -26,6 +26,15 @@ def test_a_model_has_as_many_parameters_as_published(model: dict[str, Any]) -> N
     assert weights(model["config"]) / 2e9 == pytest.approx(model["billions"], rel=0.02)
 
 
+COUNTED = [model for model in MODELS if "bytes_per_token" in model]
+
+
+@pytest.mark.parametrize("model", COUNTED, ids=[model["model"] for model in COUNTED])
+def test_a_token_takes_what_layers_heads_and_their_size_multiply_to(model: dict[str, Any]) -> None:
+    asked = {"config": model["config"], "gpu": "B200", "engine_version": "0.32.0", "kv_cache_memory_bytes": 10**11}
+    assert answer(load_sizing(), asked).plan.bytes_per_token[0] == model["bytes_per_token"]
+
+
 @pytest.mark.parametrize("model", MODELS, ids=[model["model"] for model in MODELS])
 def test_two_ranks_hold_more_than_half_each_and_less_than_all(model: dict[str, Any]) -> None:
     question = {"id": 1, "config": model["config"], "gpu": "B200", "tensor_parallel_size": 2, "kv_cache_memory_bytes": 10**11}
