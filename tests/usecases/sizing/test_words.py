@@ -361,3 +361,15 @@ def test_eight_bits_of_a_gptq_checkpoint_are_another_checkpoint() -> None:
 )
 def test_how_many_of_one_card_asks_for_the_fewest(words: str, fewest: bool | None) -> None:
     assert ask(words).get("fewest") == fewest
+
+
+@pytest.mark.parametrize(("name", "model"), [
+    ("phi 4 mini", "microsoft/Phi-4-mini-instruct"),
+    ("qwen2.5 vl 72b", "Qwen/Qwen2.5-VL-72B-Instruct"),
+    ("qwen3-coder-30b-a3b", "Qwen/Qwen3-Coder-30B-A3B-Instruct"),
+    ("Qwen3-30B-A3B-Thinking-2507", "Qwen/Qwen3-30B-A3B-Instruct-2507"),
+    ("mistral small 3.2 24b", "mistralai/Mistral-Small-3.2-24B-Instruct-2506"),
+    ("glm-4.7-flash", "zai-org/GLM-4.7-Flash"),
+])  # fmt: skip
+def test_a_relative_of_a_known_model_is_not_taken_for_it(name: str, model: str) -> None:
+    assert read_words(load_sizing(), f"{name} on H100") == ({"model": model, "gpu": "H100-80GB"}, ())
