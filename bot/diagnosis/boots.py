@@ -7,7 +7,7 @@ from bot.diagnosis.first_error import HEADING, in_words
 from bot.domain.evidence import Fact, Speaker
 from bot.rulebook.versions import USUAL, UnknownVersion, holds
 
-BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.engine-config")
+BEGINNINGS = ("vllm.banner-version", "vllm.api-version", "vllm.args-given", "vllm.engine-config")
 _COME_FAR = frozenset({"budget", "ready", "kv-sized", "graphs-captured"})
 _RAISED = frozenset(
     {"allocation-failed", "free_memory_check", "no_cache_blocks", "context_exceeds_cache", "too_few_state_blocks", "profiling_assert"}
@@ -40,7 +40,7 @@ def without_later_start(facts: Sequence[Fact], up: Fact | None) -> list[Fact]:
 
 
 def came_up_later(facts: Sequence[Fact], failure: Fact | None) -> Fact | None:
-    """The first word after an allocation has failed that an engine serves, where none had said so before."""
+    """The first word after an allocation or a check has failed that an engine serves, where none had said so before."""
     if failure is None or not failure.kinds & _RAISED or not _in_its_place(facts, failure):
         return None
     own = (f for f in facts if f.source == failure.source and f.speaker.group == failure.speaker.group and "ready" in f.kinds)

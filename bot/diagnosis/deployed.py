@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence
 from bot.rulebook.book import Rulebook
 
@@ -27,6 +28,10 @@ def deployment_of(book: Rulebook, evidence: Evidence) -> dict[str, Any]:
     for argument in book.arguments:
         if argument.same_as:
             shown[argument.same_as] = shown.get(argument.same_as) or shown.get(argument.name) or None
+    own = ENGINES[evidence.engine].fraction if evidence.engine in ENGINES else ""
+    printed = next((fact.fields["fraction"] for fact in evidence.facts if "fraction" in fact.fields), None)
+    if own and printed is not None and shown.get(own) is None:
+        shown[own] = float(printed)
     shown |= {name: known.value for name, known in source.environment.items()}
     tags = evidence.grid.tp if (evidence.grid.tp or 1) > 1 and not evidence.grid.at_least else None
     shown["tensor_parallel_size"] = shown["tensor_parallel_size"] or tags

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from bot.diagnosis.partition import layers_wanted
 from bot.diagnosis.scene import Scene, holds
+from bot.diagnosis.values import ranks_unsaid
 from bot.domain.diagnosis import FollowUp, Phase
 from bot.domain.rank import Rank
 from bot.rulebook.book import Rulebook
@@ -56,6 +57,8 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         return  # one process, whatever the number of cards
     if phase == "weight_loading" and layers_wanted(scene):
         yield "model_config"
+    if phase in ("weight_loading", "kv_cache_sizing") and ranks_unsaid(scene):
+        yield "engine_config"
     if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
         yield "failing_rank"
     if evidence.engine == "unknown":

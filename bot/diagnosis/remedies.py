@@ -22,7 +22,7 @@ POINTLESS = 16
 """A context this many times shorter than the one that is asked for is of no use to who asked."""
 MUST_REACH = frozenset(
     {
-        *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "fewer-scored-tokens", "fewer-profiled-tokens", "more-tensor-parallel"),
+        *("fp8-cache", "raise-utilization", "fewer-batched-tokens", "fewer-scored-tokens", "fewer-profiled-tokens"),
         *("fewer-capture-sizes", "fewer-items", "smaller-items", "smaller-batch", "larger-connector-pool"),
     }
 )

@@ -13,7 +13,7 @@ from bot.diagnosis.batches import (
     fewer_scored_tokens,
     fewer_total_tokens,
 )
-from bot.diagnosis.figures import Compute, Value, by_default, figure, missing
+from bot.diagnosis.figures import NONE_HELPS, Compute, Value, by_default, figure, missing
 from bot.diagnosis.fractions import lower_fraction, lower_utilization, passing_utilization, raise_fraction, raise_utilization
 from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, cut_to_fit, enlarged
 from bot.diagnosis.llama_cpp import fewer_layers, half_context, quantized_keys, smaller_batch
@@ -129,19 +129,28 @@ def ranks_seen(scene: Scene) -> int:
     return 1 << gpu.bit_length()
 
 
+def ranks_unsaid(scene: Scene) -> bool:
+    """Do several machines hold the model, and nothing says on how many ranks? Ray names the machine of each process that is not its own."""
+    said = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or scene.evidence.deployment.gpu_count
+    return not said and scene.evidence.grid.ray and any(line.speaker.ip for line in scene.evidence.speakers)
+
+
 def more_tensor_parallel(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The next size that the cards of one pipeline stage allow: all of them, or twice as many where their number is not known, or as
-    many as hold the weights; none where all are used or even they do not hold them.
+    many as hold the weights; none where all are used or even they do not hold them. No size where several machines are in use and nothing
+    says how many cards of them.
     """
     now = ranks_seen(scene)
     count, card = scene.evidence.deployment.gpu_count, scene.evidence.deployment.gpu
     if count is None and card is not None and "Laptop" in card.value:
-        return None, None  # it has no other
+        return NONE_HELPS  # it has no other
     stages = int(scene.evidence.deployment.number("pipeline_parallel_size") or scene.evidence.grid.pp or 1)
     if count is not None:
         most = max(2 ** int(math.log2(max(1, count.value // stages))), now)
         share = scene.share(most)
-        return (None, None) if share is not None and not fits(share) else (str(most), None)
+        return NONE_HELPS if share is not None and not fits(share) else (str(most), None)
+    if ranks_unsaid(scene):
+        return None, None
     least = max(now * 2, _least_ranks(scene))
     larger = next((size for size in (least, 2 * least, 4 * least) if (share := scene.share(size)) is not None and fits(share)), least)
     return str(larger), None

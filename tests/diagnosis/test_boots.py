@@ -149,3 +149,29 @@ def test_a_server_that_came_up_after_the_failure_did_not_serve_before_it(log: st
 def test_what_served_before_it_failed_was_serving(log: str) -> None:
     document = judged(log)
     assert (document.phase, any("came up afterwards" in note for note in document.notes)) == ("serving", False)
+
+
+CHECKED = """(APIServer pid=1) INFO 10-12 08:11:05 [utils.py:233] non-default args: {'model': 'org/m1', 'gpu_memory_utilization': 0.95}
+(EngineCore_DP0 pid=90) ERROR 10-12 08:12:00 [core.py:708] ValueError: Free memory on device (70.11/79.19 GiB) on startup is less than desired GPU memory utilization (0.95, 75.23 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.
+"""
+SMALLER = """(APIServer pid=1) INFO 10-12 08:20:05 [utils.py:233] non-default args: {'model': 'org/m1', 'gpu_memory_utilization': 0.85}
+(EngineCore_DP0 pid=95) INFO 10-12 08:21:40 [gpu_worker.py:298] Available KV cache memory: 37.93 GiB
+(EngineCore_DP0 pid=95) INFO 10-12 08:21:41 [kv_cache_utils.py:1087] GPU KV cache size: 248,576 tokens
+(APIServer pid=1) INFO:     Application startup complete.
+"""
+
+
+@pytest.mark.parametrize("banner", ["", "(APIServer pid=1) INFO 10-12 08:20:04 [api_server.py:1839] vLLM API server version 0.11.0\n"])
+def test_a_start_with_other_arguments_is_another_one_and_its_figures_are_not_those_of_the_one_that_failed(banner: str) -> None:
+    found = judged(CHECKED + banner + SMALLER)
+    (row,) = found.budgets
+    assert row.figures["utilization"] == 0.95
+    assert not {"kv_tokens", "kv_cache_bytes"} & row.figures.keys()
+    assert any("an engine came up afterwards" in note for note in found.notes)
+
+
+def test_the_other_way_round_nothing_came_up_afterwards() -> None:
+    found = judged(SMALLER + CHECKED)
+    assert not any("came up afterwards" in note for note in found.notes)
+    assert found.recommendation is not None
+    assert found.recommendation.value == "0.88"

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from bot.usecases.wording import in_words
 from tests.diagnosis.material import frame, judged, oom, worker
 
 
@@ -217,3 +218,28 @@ def test_a_fraction_that_is_said_in_short_is_where_the_change_begins() -> None:
 def test_the_default_is_not_what_something_is_lowered_to(given: str, slots: str | None) -> None:
     failed = worker("VllmWorker rank=1", frame("lora/models.py", "_create_lora_modules"), oom("54.00 MiB", "24.00 MiB", total="39.39 GiB"))
     assert offered(judged(f"vllm serve org/m1 --enable-lora{given}\n{failed}")).get("--max-loras") == slots
+
+
+RAY = (
+    "(RayWorkerWrapper pid=9912, ip=10.0.0.6) ERROR 02-11 07:20:11 worker_base.py:574] Error executing method 'load_model'. This might cause deadlock in distributed execution.\n"
+    "(RayWorkerWrapper pid=9912, ip=10.0.0.6) ERROR 02-11 07:20:11 worker_base.py:574] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a "
+    "total capacity of 79.11 GiB of which 587.19 MiB is free. Process 818 has 78.53 GiB memory in use. Of the allocated memory 77.80 GiB is allocated by PyTorch.\n"
+)
+
+
+@pytest.mark.parametrize(("start", "size", "asked"), [("", None, True), ("vllm serve /models/m --tensor-parallel-size 8\n", "16", False)])
+def test_a_size_is_not_named_where_several_machines_run_nobody_knows_how_many_ranks(start: str, size: str | None, asked: bool) -> None:
+    document = judged(start + RAY)
+    assert offered(document)["--tensor-parallel-size"] == size
+    assert ("engine_config" in [question["id"] for question in document["questions"]]) is asked
+
+
+def test_the_fraction_that_tensorrt_llm_prints_is_the_one_in_force() -> None:
+    document = judged(
+        "[TensorRT-LLM] TensorRT-LLM version: 1.1.0\n"
+        "[10/11/2025-09:11:12] [TRT-LLM] [I] Peak memory during memory usage profiling (torch + non-torch): 61.21 GiB, available KV cache memory when calculating "
+        "max tokens: 13.21 GiB, fraction is set 0.9, kv size is 163840. device total memory 79.11 GiB, , tmp kv_mem 1.10 GiB\n"
+        "[10/11/2025-09:11:20] [TRT-LLM] [RANK 1] [E] Failed to initialize executor on rank 1: CUDA runtime error in ::cudaMallocAsync(ptr, n, "
+        "mMemPool->getPool(), mCudaStream->get()): out of memory (/src/tensorrt_llm/cpp/include/tensorrt_llm/runtime/tllmBuffers.h:1150)\n"
+    )
+    assert in_words(document["recommendation"], document["deployment"]) == "lower free_gpu_memory_fraction from 0.9 to 0.85"
