@@ -44,7 +44,7 @@ async def test_the_diagnosis_says_phase_rank_error_and_the_one_change(browser: B
     text = await browser.text("/d/D-0187")
     assert "Rank 5 of 8 ran out of GPU memory while it captured CUDA graphs" in text
     assert "lower --gpu-memory-utilization from 0.95 to 0.92" in seen(text)
-    assert "--max-num-seqs 512 --gpu-memory-utilization 0.92" in text
+    assert "--max-num-seqs 512 --gpu-memory-utilization 0.92" in seen(text)
     assert "The same rank runs out in capture again" in text
     assert "model revision, engine image, GPU topology, workload" in text
     assert "Do not lower <code>--max-model-len</code>." in text
@@ -359,3 +359,13 @@ async def test_a_trial_without_a_change_was_not_suggested(serve: Serve, shelf: S
     text = await (await serve()).text("/d/D-0187")
     assert "No change was suggested" in text
     assert "suggested, no outcome yet" not in text
+
+
+async def test_a_flag_of_a_command_is_not_broken_at_its_hyphens_and_is_copied_as_it_is(serve: Serve, shelf: Shelf) -> None:
+    command = "vllm serve org/m1-7b --gpu-memory-utilization 0.92"
+    shelf.incident = documents.incident(diagnosis=documents.diagnosis(recommendation=documents.remedy(command=command), alternatives=[]))
+    text = await (await serve()).text("/d/D-0187")
+    shown = re.search(r'<div class="command"><pre tabindex="0"><code>(.*?)</code>', text)
+    assert shown
+    assert '<span class="flag">--gpu-memory-utilization</span> 0.92' in shown[1]
+    assert seen(shown[1]) == command

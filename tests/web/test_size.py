@@ -9,7 +9,7 @@ import pytest
 from bot.usecases.sizing.ask import size_arguments, size_words
 from bot.web.openapi import DOCUMENT
 from bot.web.sizing import EXAMPLE
-from tests.web.conftest import Browser, Serve, Shelf
+from tests.web.conftest import Browser, Serve, Shelf, seen
 from tests.web.test_api import _fits
 
 CONFIG = EXAMPLE.read_text()
@@ -34,7 +34,7 @@ async def test_a_utilization_that_cannot_be_is_named(sizer: Browser, value: str)
 async def test_a_question_in_words_is_answered_and_says_how_it_was_read(sizer: Browser) -> None:
     text = await sizer.text("/size?q=llama-3.3-70b+on+4xH100+128k+fp8+kv+pleese")
     assert "each of 4 ranks" in text
-    assert "--tensor-parallel-size 4" in text
+    assert "--tensor-parallel-size 4" in seen(text)
     assert "pleese" in text[text.index('id="answer"') :]
 
 
@@ -62,7 +62,7 @@ async def test_a_question_without_a_config_is_refused_in_a_sentence(sizer: Brows
 )
 async def test_what_is_missing_is_named_as_the_form_names_it(sizer: Browser, query: str, status: int, says: str) -> None:
     text = await sizer.text(f"/size?{query}", status=status)
-    assert says in text
+    assert says in seen(text)
     assert "--gpu-memory-bytes" not in text
 
 
