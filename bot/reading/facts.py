@@ -276,25 +276,31 @@ class _GoingOn:
         """The texts in which a rule may find what begins in the line."""
         how = rule.spans, "prose" in rule.kinds
         if how not in self._joined:
-            self._joined[how] = list(self._texts(*how))
+            self._joined[how] = self._texts(*how)
         return self._joined[how]
 
-    def _texts(self, spans: int, prose: bool) -> Iterator[str]:
-        line = self.line
+    def _texts(self, spans: int, prose: bool) -> Sequence[str]:
+        tail = self._tail(spans, prose)
+        if not tail:
+            return ()
+        text = self.line.text
+        spaced = f"{text.rstrip()} {' '.join(map(str.strip, tail))}"
+        if prose:
+            return (spaced,)
+        tight, loose = "".join(map(str.lstrip, tail)), "".join(tail)
+        return (spaced, text + tight) if loose == tight else (spaced, text + tight, text + loose)
+
+    def _tail(self, spans: int, prose: bool) -> Sequence[str]:
+        """The lines behind this one that may go on with what it says."""
         tail: list[str] = []
         for nxt in self._following[: max(spans, 1)]:
-            if not nxt.text.strip() and spans > 1 and not prose and not nxt.signed:
+            empty = not nxt.text or nxt.text.isspace()
+            if empty and spans > 1 and not prose and not nxt.signed:
                 continue  # a paragraph for each part of the message
-            if (nxt.signed and nxt.speaker != line.speaker) or not nxt.text.strip() or (prose and nxt.level is not None):
+            if empty or (nxt.signed and nxt.speaker != self.line.speaker) or (prose and nxt.level is not None):
                 break
             tail.append(nxt.text)
-        if tail:
-            yield line.text.rstrip() + " " + " ".join(t.strip() for t in tail)
-        if tail and not prose:
-            tight, loose = "".join(t.lstrip() for t in tail), "".join(tail)
-            yield line.text + tight
-            if loose != tight:
-                yield line.text + loose
+        return tail
 
 
 def _parsed(rule: FactRule, captured: dict[str, str]) -> dict[str, Any]:

@@ -97,10 +97,11 @@ class _Joined:
 
     def __init__(self, lines: Sequence[LogLine]) -> None:
         self.lines = [line for line in lines[:MOST_LINES] if len(line.text) < 2000]
-        self.text = "".join([f"{line.text}\n" for line in self.lines])
-        self._starts = list(accumulate((len(line.text) + 1 for line in self.lines), initial=0))
-        automaton, texts, _ = _marks()
-        self.marks = [(texts[number], at) for number, at, _ in automaton.find_matches_as_indexes(self.text, overlapping=True)]
+        texts = [line.text for line in self.lines]
+        self.text = "\n".join([*texts, ""])
+        self._starts = list(accumulate(map((1).__add__, map(len, texts)), initial=0))
+        automaton, marks, _ = _marks()
+        self.marks = [(marks[number], at) for number, at, _ in automaton.find_matches_as_indexes(self.text, overlapping=True)]
         self._holding: dict[str, dict[int, None]] = {}
         for text, at in self.marks:
             self._holding.setdefault(text, {})[bisect_right(self._starts, at) - 1] = None

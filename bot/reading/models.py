@@ -19,6 +19,8 @@ _LABELLED = re.compile(
     r"(?i)(?:^|[\s\-*])(?<!loading )model(?:_name|_id|\s+name)?\s*[:=]\s*`?"
     r"(?P<model>[A-Za-z][\w.-]*/[\w.-]+|[A-Za-z](?=[\w.-]*\d)[\w.-]{3,})"
 )
+_IS_LABEL = re.compile(r"model(?:_name|_id|\s+name)?\s*[:=]")
+"""What makes the word a label, in small letters: most sentences speak of a model."""
 _NAME = re.compile(r"[~./\w$-][\w./:@$ {}()+-]{0,250}[\w/})]")
 _CLASS = re.compile(r"\.(?:py|sh|so|yaml)$|[a-z\d](?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification)$")
 _OTHER_FLAG = re.compile(r"""--(?!(?:[\w-]*model|mcore|pretrain|tokenizer))[\w-]{1,60}[= ]["']?$""")
@@ -75,11 +77,14 @@ class _Words:
         lower = [text.lower() for text in texts]
         found: dict[re.Pattern[str], dict[int, None]] = {}
         for place, text, start in standing(self._automaton, lower):
-            before = lower[place][start - 1 : start]
-            if self._needing[text] is not self._by_family or not (
-                (before.isalnum() and before.isascii()) or before in ("_", "/", ".", "-")
-            ):
-                found.setdefault(self._needing[text], {})[place] = None
+            pattern = self._needing[text]
+            if pattern is self._by_family:
+                before = lower[place][start - 1 : start]
+                may_be = not ((before.isalnum() and before.isascii()) or before in ("_", "/", ".", "-"))
+            else:
+                may_be = pattern is not _LABELLED or _IS_LABEL.match(lower[place], start) is not None
+            if may_be:
+                found.setdefault(pattern, {})[place] = None
         return {pattern: list(places) for pattern, places in found.items()}
 
 

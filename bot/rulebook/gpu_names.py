@@ -93,7 +93,8 @@ def _anchors(names: Iterable[str]) -> Mapping[str, _Anchor]:
     found: dict[str, _Anchor] = {}
     for name in names:
         words = re.split(r"[ _-]", name.lower())
-        text = next((word for word in words if len(word) > 1 and any(c.isdigit() for c in word)), max(words, key=len))
+        telling = [word for word in words if word != "nvidia"]  # which stands in front of other names and of many a tool's
+        text = next((word for word in telling if len(word) > 1 and any(c.isdigit() for c in word)), max(telling, key=len))
         anchor = found.setdefault(text, _Anchor(set("x×* _-张块卡枚"), set()))
         anchor.before.update(word[-1:] for word in words[: words.index(text)][-1:])
         anchor.names.add(name)
