@@ -103,7 +103,7 @@ def talks(words: Words, moments: Mapping[str, Moment], asked: Some, text: str, b
 
 
 def _parts(asked: Some, text: str) -> Iterator[_Part]:
-    ends = [0, *(found.end() for found in _END.finditer(text)), len(text)]
+    ends = [0, *map(re.Match.end, _END.finditer(text)), len(text)]
     start = end = held = 0
     for stop, may_be in asked.standing(text):
         if stop > end:

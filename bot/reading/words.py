@@ -1,7 +1,7 @@
 """The words of people's sentences that rules/words.toml knows, found in a text all at once."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -44,17 +44,17 @@ class _Word(NamedTuple):
 
 
 class Some(NamedTuple):
-    """Some words' beginnings: of each what word may begin so (`Words.bits`), and behind what it does not: a letter, if it is one."""
+    """Some words' beginnings: of each what word may begin so (`Words.bits`), and whether it does not behind a letter, being one."""
 
     automaton: ahocorasick_rs.AhoCorasick
     held: Sequence[int]
-    behind: Sequence[Set[str]]
+    letters: Sequence[bool]
 
     def standing(self, text: str) -> list[tuple[int, int]]:
         """(where it ends, what word may begin so) of each that stands in a plain text, by where they end."""
-        held, behind = self.held, self.behind
+        held, letters = self.held, self.letters
         found = self.automaton.find_matches_as_indexes(text, overlapping=True)
-        return [(end, held[number]) for number, start, end in found if text[start - 1 : start] not in behind[number]]
+        return [(end, held[number]) for number, start, end in found if not letters[number] or text[start - 1 : start] not in _LETTERS]
 
 
 class Words:
@@ -92,8 +92,7 @@ class Words:
     def among(self, bits: int) -> Some:
         """Those that may be one of these."""
         some = {begin: held for begin, held in zip(self._begins, self._held, strict=True) if held & bits}
-        behind = [_LETTERS if begin[0] in _LETTERS else frozenset[str]() for begin in some]
-        return Some(ahocorasick_rs.AhoCorasick(list(some)), list(some.values()), behind)
+        return Some(ahocorasick_rs.AhoCorasick(list(some)), list(some.values()), [begin[0] in _LETTERS for begin in some])
 
     def mentions(self, text: str, start: int, end: int) -> list[Mention]:
         """The words that begin between two places of a plain text, in their order; of two that overlap, the longer one."""
