@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import repeat
 
 from bot.reading.wraps import NARROWEST, USUAL, WIDEST
@@ -26,6 +26,7 @@ _MARGIN_TEXT = r"""\n(?:[^\S\n]{0,8}+(?:
 _MARGIN = re.compile(_MARGIN_TEXT + r"""(?=[^\S\n]{0,60}[\w+/.=:@%~'"-])""", re.VERBOSE)
 """A line end, and what a container, a pod log, an engine, a box or a quotation prints before the next line."""
 _BORDER = "│┃ \t\r"
+_CLOSING = frozenset("│┃\r\\")
 _RANDOM = re.compile(
     r"""\ ?\\?['"]?[^\S\n]?[=:]?[^\S\n]?\\?['"]?(?:
       (?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+/_.%~-]{6,}={0,2}(?![=:])|(?=\S*[a-z][A-Z])[A-Za-z0-9+/_-]{6,}={0,2}(?![=:(.])|[^\s'"@]{0,120}@\w)""",
@@ -57,14 +58,18 @@ _AHEAD = re.compile(
 """A line that may begin inside the name of a secret, or inside the letters that a token begins with."""
 
 
-def joints(text: str, anchors: Iterable[int], found: Callable[[str], Iterable[tuple[int, int]]]) -> list[Span]:
-    """The line ends, each with the margins around it, in order. `anchors` are where names of secrets begin; `found` finds them anywhere."""
+def joints(text: str, anchors: Iterable[int], found: Callable[[str], Iterable[tuple[int, int]]], letters: Set[str]) -> list[Span]:
+    """The line ends, each with the margins around it, in order. `anchors` are where names of secrets begin; `found` finds them anywhere;
+    `letters`: every two letters side by side in one, and what it begins with where that is no letter, small.
+    """
     lines = text.split("\n")
     ends = {text.find("\n", start, start + OPEN): start for start in anchors}  # the last anchor of each line
     done: set[int] = set()
     open_ends = [joint for end, start in ends.items() for joint in _continued(text, end, done, text.count(" ", start, end) <= CLOSE)]
     likely = {match.start() for match in _AHEAD.finditer(text)}
-    inside = [(start, stop, text.find("\n", stop, stop + WIDEST)) for start, stop in _in_names(text, _wide_ends(lines), likely, found)]
+    inside = [
+        (start, stop, text.find("\n", stop, stop + WIDEST)) for start, stop in _in_names(text, _wide_ends(lines), likely, found, letters)
+    ]
     beyond = [joint for _, _, end in inside for joint in _continued(text, end, done)]
     longest: dict[int, int] = {}
     for start, stop in (*_at_width(text, lines), *open_ends, *((start, stop) for start, stop, _ in inside), *beyond):
@@ -122,6 +127,8 @@ def _wide(text: str, end: int) -> bool:
 
 def _before(text: str, end: int) -> int:
     """Where a line's letters end: before the border of a box and the space in it, or the sign that a shell's line goes on."""
+    if text[end - 1 : end] not in _CLOSING:  # most lines
+        return end
     padding = text[max(0, end - 80) : end]
     return (
         end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(("│", "┃")) else padding.removesuffix("\r").removesuffix("\\"))
@@ -137,7 +144,9 @@ def _wide_ends(lines: list[str]) -> Iterator[int]:
             yield end
 
 
-def _in_names(text: str, wide: Iterable[int], likely: set[int], found: Callable[[str], Iterable[tuple[int, int]]]) -> list[Span]:
+def _in_names(
+    text: str, wide: Iterable[int], likely: set[int], found: Callable[[str], Iterable[tuple[int, int]]], letters: Set[str]
+) -> list[Span]:
     """Line ends inside an anchor: ends and beginnings of lines are put side by side and looked through at once."""
     seams: list[str] = []
     places: list[int] = []
@@ -148,6 +157,9 @@ def _in_names(text: str, wide: Iterable[int], likely: set[int], found: Callable[
             continue
         start = _before(text, end)
         stop = _beyond(text, margin.end(), start)
+        seam = (text[start - 1 : start] + text[stop : stop + 1]).lower()
+        if seam not in letters and seam[-1:] not in letters:
+            continue
         tail = text[max(0, start - LONGEST_ANCHOR) : start].rpartition("\n")[2]
         seams.append(tail + text[stop : stop + LONGEST_ANCHOR].partition("\n")[0])
         places.append(at + len(tail))

@@ -12,12 +12,17 @@ from bot.reading.text import ANSI, DASHED, ESCAPES, LITERAL, LOST_ESC, MANGLED_R
 
 Edit = tuple[int, int, str]
 """(begin, end, what stands there when it is read)."""
-_INVISIBLE = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    r"\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+_UNSEEN = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _USUAL = bytes([9, 10, 13, *range(32, 127)])
 _C1 = re.compile(r"[\x80-\x9f]")
+_MANGLED = "\u00c2\u00e2\u00e3\u00ef"
+"""What a space, a quotation mark, a dash or nothing begins with where UTF-8 was read as Windows-1252."""
+_STRANGE = re.compile(f"[{_UNSEEN}\x1b\u2013\u2014{_MANGLED}{''.join(map(chr, LITERAL))}]")
+"""All that is asked for beyond ASCII."""
 _WRITTEN = re.compile(r"\\{1,8}(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([\[\]_*`()#<>|~/&=:-])|(n)(?![A-Za-z]:)|[bf])")
 _WRITTEN_SEQUENCE = re.compile(r"(?:\\{1,8}(?:x1[bB]|0?33|e|u001[bB])|#033|\^\[|␛)(?:\[[0-?]{0,30}[ -/]{0,4}[@-~]|[()][A-Z0-9]|[78=>])")
 _ENTITY = re.compile(
@@ -25,8 +30,6 @@ _ENTITY = re.compile(
 )
 _PERCENT = re.compile(r"%(?:25){0,3}([2-7][0-9A-Fa-f])")
 _TWO_QUOTES = re.compile(r'""(?:(?=\w)|(?<=[\w-]""))')
-_MANGLED = "\u00c2\u00e2\u00e3\u00ef"
-"""What a space, a quotation mark, a dash or nothing begins with where UTF-8 was read as Windows-1252."""
 
 
 def rewrites(text: str) -> list[Edit]:
@@ -41,7 +44,8 @@ def rewrites(text: str) -> list[Edit]:
 
 def _kinds(text: str) -> Iterator[Iterable[Edit]]:
     """The edits of each kind; the patterns that find them run only where their letters stand."""
-    strange = "".join(sorted(set(text.encode("utf-8", "surrogatepass").translate(None, _USUAL).decode("utf-8", "surrogatepass"))))
+    strange = text.encode().translate(None, _USUAL).decode() if text.isascii() else "".join(_STRANGE.findall(text))
+    strange = "".join(sorted(set(strange)))
     if "\x1b" in strange or _C1.search(strange):
         yield _cut(SEQUENCES, text)
     if any(mark in text for mark in ESCAPES[2:]):  # where the escape character is written out
