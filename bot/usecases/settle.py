@@ -160,7 +160,8 @@ def _sentence(incident: Incident, trial: Trial, result: str) -> str:
     if result == "moved":
         return f"Noted: after {change} the error moved. Add the new log to {incident.id}; it is read together with the first one."
     if result == "wrong":
-        return f"Noted: this diagnosis was wrong. What spoke for it: {_rules(incident.document.get('proof') or ())}."
+        spoke = _rules(incident.document.get("proof") or ())
+        return f"Noted: this diagnosis was wrong. What spoke for it: {spoke}. A longer log, added to {incident.id}, may show what it was."
     if result == "other":
         return f"Noted for {incident.id}."
     offered = _next(incident, trial)

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +13,7 @@ from aiohttp import web
 from bot.domain.foreign import foreign_json
 from bot.usecases.reply import Unusable
 from bot.usecases.sizing.arguments import BY_NAME, argument_of, value_of
+from bot.usecases.sizing.ask import read_as
 from bot.web.access import viewer_of
 from bot.web.door import door_of
 from bot.web.forms import read_form
@@ -138,25 +140,27 @@ async def ask(request: web.Request) -> web.Response:
 
 
 async def _answered(request: web.Request, given: Mapping[str, str]) -> web.Response:
-    answer, refused = None, ""
+    answer, refused, read = None, "", {}
     try:
         answer = await answer_of(request, given)
+        read = _as_typed(answer.get("asked") or {})
     except Unusable as unusable:
         refused = str(unusable)
-    return _shown(request, given, answer, refused)
+        with suppress(Unusable):
+            read = _as_typed(read_as(given.get("q", "")))
+    return _shown(request, {**read, **given}, answer, refused)
 
 
 def _shown(request: web.Request, given: Mapping[str, str], answer: Mapping[str, Any] | None, refused: str) -> web.Response:
     if answer and answer.get("fits") is None:
         answer = {**answer, "why": in_the_form(answer["why"])}
     refused = in_the_form(refused)
-    values = {"given": {**_as_read(answer), **given}, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
+    values = {"given": given, "answer": answer, "refused": refused, "counts": COUNTS, "overrides": OVERRIDES}
     return page(request, _template(request), status=400 if refused else 200, **values)
 
 
-def _as_read(answer: Mapping[str, Any] | None) -> dict[str, str]:
+def _as_typed(asked: Mapping[str, Any]) -> dict[str, str]:
     """The form's fields as a question in words was read, so that a person sees it and can go on from there."""
-    asked = (answer or {}).get("asked") or {}
     return {name: _text(value) for name, value in asked.items() if name in ARGUMENTS and value is not False}
 
 

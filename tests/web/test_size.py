@@ -38,6 +38,14 @@ async def test_a_question_in_words_is_answered_and_says_how_it_was_read(sizer: B
     assert "pleese" in text[text.index('id="answer"') :]
 
 
+async def test_words_that_cannot_be_answered_stand_in_the_form_as_they_were_read(sizer: Browser) -> None:
+    text = await sizer.text("/size?q=qwen3-32b+on+4xH100+128k", status=400)
+    assert "max_model_len 131072 is greater than the 40960 tokens" in text
+    for name, value in (("model", "Qwen/Qwen3-32B"), ("gpu", "H100-80GB"), ("tensor_parallel_size", "4"), ("max_model_len", "131072")):
+        assert f'id="{name}" name="{name}" value="{value}"' in text
+    assert 'id="gpu" name="gpu" value=""' in await sizer.text("/size?q=qwen3-32b+on+0xH100", status=400)
+
+
 async def test_words_that_name_no_model_are_answered_with_an_example(sizer: Browser) -> None:
     assert "Write for example" in await sizer.text("/size?q=does+it+fit", status=400)
 

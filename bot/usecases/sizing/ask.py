@@ -43,8 +43,16 @@ async def size_words(desk: Desk, words: str, viewer: Viewer | None = None) -> Re
         said = f" ({'; '.join(corrections)})" if corrections else ""
         raise Unusable(f"Which model? Write for example: llama-3.3-70b on 4xH100 128k fp8 kv{said}")
     document = await _sized(desk, question, viewer, names_first=True)
-    read = {name: value for name, value in with_cards(question).items() if isinstance(value, str | int | float) and name != "fewest"}
-    return Reply("sizing", {**document, "corrections": list(corrections), "asked": read})
+    return Reply("sizing", {**document, "corrections": list(corrections), "asked": _as_read(question)})
+
+
+def read_as(words: str) -> dict[str, str | int | float]:
+    """The arguments that a question in words was read as, also where it cannot be answered. Unusable where it asks for no card at all."""
+    return _as_read(read_words(load_sizing(), words).question)
+
+
+def _as_read(question: Mapping[str, Any]) -> dict[str, str | int | float]:
+    return {name: value for name, value in with_cards(question).items() if isinstance(value, str | int | float) and name != "fewest"}
 
 
 async def size_arguments(desk: Desk, question: Mapping[str, Any], viewer: Viewer | None = None) -> Reply:
