@@ -7,7 +7,7 @@ from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 from bot.reading.model.towers_audio import causal_whisper, mel_table, mimo_audio, qwen_audio, whisper_encoder
-from bot.reading.model.towers_conformer import granite_audio, parakeet, phi4_audio, phi4_vision
+from bot.reading.model.towers_conformer import conformer, granite_audio, parakeet, phi4_audio, phi4_vision
 from bot.reading.model.towers_other import (
     blip2_queries,
     gemma3n_towers,
@@ -35,6 +35,7 @@ from bot.reading.model.towers_shuffled import (
     minicpm_merging,
     nvlm_vision,
     ovis_vision,
+    radio_neck,
     radio_vision,
     radio_whole,
     side_by_side_projector,
@@ -181,6 +182,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "sam-and-qwen2": sam_and_qwen2,
     "bailing-vision": bailing_vision,
     "blip2-queries": blip2_queries,
+    "conformer": conformer,
     "granite-audio": granite_audio,
     "dino-and-siglip": dino_and_siglip,
     "idefics3-vision": idefics3_vision,
@@ -194,6 +196,7 @@ TOWERS: Mapping[str, Callable[[Fields], Modules]] = {
     "phi4-audio": phi4_audio,
     "phi4-vision": phi4_vision,
     "radio": radio_vision,
+    "radio-neck": radio_neck,
     "self-conditioning": self_conditioning,
     "side-by-side-projector": side_by_side_projector,
     "radio-whole": radio_whole,

@@ -58,6 +58,27 @@ def granite_audio(f: Fields) -> Modules:
     ]
 
 
+def conformer(f: Fields) -> Modules:
+    """Cohere Transcribe's encoder and its way to the decoder, biases everywhere. Source: vLLM models/cohere_asr.py ConformerEncoder."""
+    e = Sizes(f, "encoder")
+    width, channels, kernel = int(e("d_model")), int(e("subsampling_conv_channels", default=256)), int(e("conv_kernel_size", default=9))
+    inner, bands = (
+        width * int(e("ff_expansion_factor", default=4)),
+        int(e("feat_in", default=128)) // int(e("subsampling_factor", default=8)),
+    )
+    feed: Modules = [full(width, inner), full(inner, width)]
+    attention: Modules = [*[full(width, width)] * 4, full(width, width, False), vector(2 * width)]
+    convolution: Modules = [full(width, 2 * width), full(width, width), vector((kernel + 1 + 4) * width)]
+    one = [*feed, *feed, *attention, *convolution, vector(10 * width)]
+    return [
+        vector(10 * channels + 2 * 10 * channels),
+        *[full(channels, channels)] * 2,
+        full(channels * bands, width),
+        *one * plausible_layers(int(e("n_layers")), "layers in its audio encoder"),
+        full(width, f.find("hidden")),
+    ]
+
+
 def parakeet(f: Fields) -> Modules:
     """Parakeet and its projector, in NVIDIA's models that hear; nothing without a sound_config. Source: vLLM models/parakeet.py."""
     if not f.config.get("sound_config"):

@@ -89,23 +89,30 @@ def nvlm_vision(f: Fields) -> Modules:
 
 def radio_vision(f: Fields) -> Modules:
     """C-RADIO and the projector of NVIDIA's vision models. Source: vLLM models/radio.py, nemotron_vl.py, nano_nemotron_vl.py."""
-    v = Sizes(f, "vision_config")
+    hidden, tower = _radio(Sizes(f, "vision_config"))
+    text, merged = f.find("hidden"), hidden * int(1 / float(f.raw("downsample_ratio", 0.5))) ** 2
+    between = int(f.raw("projector_hidden_size", 0)) or text
+    return [*tower, vector(2 * merged), full(merged, between), full(between, text)]
+
+
+def radio_neck(f: Fields) -> Modules:
+    """Nemotron Parse's: two convolutions make a page narrower, a matrix makes the summary. Source: vLLM models/nemotron_parse.py."""
+    hidden, tower = _radio(Sizes(f, "encoder"))
+    text = f.find("hidden")
+    neck: Modules = [vector(hidden * text + text + 4 * text * text + 3 * 2 * text), wide(3 * hidden, Part(text))]
+    return [*tower, *neck]
+
+
+def _radio(v: Sizes) -> tuple[int, Modules]:
+    """The tower's hidden size, and its tower without what leads out of it."""
     told = v("args", default={}).get("model") or v("model_name", default="") or v("version", default="")
     size = next((size for name, size in RADIO.items() if name in told or told.endswith(f"-{name[0]}")), None)
     if size is None:
-        raise MissingField(f"vision_config does not say which RADIO tower it is ({told or 'no model'}): give --weights-bytes")
+        raise MissingField(f"config.json does not say which RADIO tower it has ({told or 'no model'}): give --weights-bytes")
     hidden, depth, heads, inner = size
-    patch, text = int(v("patch_size", default=16)), f.find("hidden")
-    merged = hidden * int(1 / float(f.raw("downsample_ratio", 0.5))) ** 2
-    between = int(f.raw("projector_hidden_size", 0)) or text
+    patch = int(v("patch_size", default=16))
     largest = int(v("cpe_max_size", "max_resolution", default=2048)) // patch
-    return [
-        vector(3 * patch * patch * hidden + (largest**2 + 16) * hidden),
-        *blocks(depth, hidden, heads, inner),
-        vector(2 * merged),
-        full(merged, between),
-        full(between, text),
-    ]
+    return hidden, [vector(3 * patch * patch * hidden + (largest**2 + 16) * hidden), *blocks(depth, hidden, heads, inner)]
 
 
 def radio_whole(f: Fields) -> Modules:

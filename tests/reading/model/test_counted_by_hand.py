@@ -41,6 +41,33 @@ VOXTRAL: dict[str, Any] = {
         "num_mel_bins": 128, "sliding_window": 750,
     },
 }  # fmt: skip
+PARSE: dict[str, Any] = {
+    "architectures": ["NemotronParseForConditionalGeneration"], "torch_dtype": "bfloat16", "image_size": [2048, 1648],
+    "max_sequence_length": 9000,
+    "decoder": {"d_model": 1024, "decoder_layers": 10, "decoder_attention_heads": 16, "decoder_ffn_dim": 4096, "vocab_size": 52352},
+    "encoder": {"patch_size": 16, "max_resolution": 2048, "args": {"model": "vit_huge_patch16_224"}},
+}  # fmt: skip
+TRANSCRIBE: dict[str, Any] = {
+    "architectures": ["CohereAsrForConditionalGeneration"], "torch_dtype": "bfloat16", "head": {"num_classes": 16384, "hidden_size": 1024},
+    "transf_decoder": {"config_dict": {
+        "hidden_size": 1024, "num_layers": 8, "num_attention_heads": 8, "inner_size": 4096, "max_sequence_length": 1024,
+    }},
+    "encoder": {
+        "n_layers": 48, "d_model": 1280, "n_heads": 8, "ff_expansion_factor": 4, "conv_kernel_size": 9, "subsampling_factor": 8,
+        "subsampling_conv_channels": 256, "feat_in": 128,
+    },
+}  # fmt: skip
+CROSSED = 2 * (4 * 1024 * 1024 + 4 * 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 3 * 2 * 1024
+PARSE_PARTS = (
+    10 * CROSSED + 2 * 52352 * 1024 + 2 * 2 * 1024,
+    32 * (12 * 1280 * 1280 + 9 * 1280 + 4 * 1280) + 3 * 256 * 1280 + (128 * 128 + 16) * 1280,
+    1280 * 1024 + 1024 + 4 * 1024 * 1024 + 3 * 2 * 1024 + 3840 * 1024 + 1024,
+)  # the decoder, RADIO, what leads out of it
+TRANSCRIBE_PARTS = (
+    8 * CROSSED + 2 * 16384 * 1024 + 1024 * 1024 + 2 * 2 * 1024,
+    48 * (24 * 1280 * 1280 + 2 * (5120 + 1280) + 4 * 1280 + 3 * 1280 + 2 * 1280 + (9 + 5) * 1280 + 10 * 1280),
+    30 * 256 + 2 * (256 * 256 + 256) + 256 * 16 * 1280 + 1280 + 1280 * 1024 + 1024,
+)  # the decoder, 48 layers of the conformer, its ends
 PANGU_PARTS = (
     4 * (2560 * (32 * 128 + 8 * 128 + 8 * 96) + 32 * 96 * 2560 + 128 + 128 * 8 * (128 + 96) + 4 * 2560),
     3 * 2560 * 1000,
@@ -70,6 +97,8 @@ def resident(config: dict[str, Any], tp: int = 1, **more: Any) -> int:
     [
         (PANGU, sum(PANGU_PARTS)),
         (MIMO, MIMO_TEXT + MIMO_EYE + MIMO_EAR),
+        (PARSE, sum(PARSE_PARTS)),
+        (TRANSCRIBE, sum(TRANSCRIBE_PARTS)),
         (VOXTRAL, VOXTRAL_TEXT + VOXTRAL_EAR),
         ({name: value for name, value in MIMO.items() if name != "audio_config"}, MIMO_TEXT + MIMO_EYE),
     ],
@@ -89,3 +118,10 @@ def test_an_ear_that_hears_word_by_word_keeps_its_own_window_beside_the_text_of_
     page = 16 * 32 * 4 * 2 * 64 * 2  # a block of an ear's layer; eight times as many tokens of the text fill one
     text, ear = -(-(8192 - 1 + 4096) // 128) + 1, -(-(750 - 1 + 4096) // 16) + 1
     assert kv["request_bytes"] == (text + ear) * 32 * page
+
+
+@pytest.mark.parametrize(("config", "layers", "seen"), [(PARSE, 10, 128 * 25 + 1), (TRANSCRIBE, 8, 437)])
+def test_what_was_seen_or_heard_is_kept_once_and_no_token_more(config: dict[str, Any], layers: int, seen: int) -> None:
+    question = {"config": config, "engine_version": "0.33.0", "gpu": "H100-80GB", "max_num_batched_tokens": 256, "max_num_seqs": 8}
+    kv = size(load_sizing(), question | {"max_model_len": 256}).document["kv"]
+    assert kv["request_bytes"] == (256 // 16 + -(-seen // 16)) * 16 * layers * 2 * 1024 * 2
