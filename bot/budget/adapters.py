@@ -30,7 +30,7 @@ class Adapters:
 
 def adapter_bytes(tensors: ModelTensors, grid: TensorGrid, adapters: Adapters) -> tuple[int, ...]:
     """Bytes of all slots on every rank, pipeline × tensor. Unplaceable where the engine could not deal the rank itself."""
-    tp = grid.tp if tensors.sharded else 1
+    tp = grid.tp
     if adapters.fully and adapters.rank % tp:
         raise Unplaceable(f"max_lora_rank {adapters.rank} is not divisible by {tp} ranks, as fully sharded adapters need it")
     known: dict[int, int] = {}

@@ -8,9 +8,9 @@ from bot.budget.quantization import Quantization, Storage
 from bot.domain.tensors import Experts, Linear, ModelTensors, Module, Part, Plain, Table, TensorGrid, Unplaceable
 
 
-def padded_rows(rows: int, multiple: int) -> int:
-    """Rows of a vocabulary table after padding. Source: vLLM layers/vocab_parallel_embedding.py (64)."""
-    return -(-rows // multiple) * multiple
+def padded_rows(rows: int) -> int:
+    """Rows of a vocabulary table after padding. Source: vLLM layers/vocab_parallel_embedding.py DEFAULT_VOCAB_PADDING_SIZE."""
+    return -(-rows // 64) * 64
 
 
 def finer(storage: Storage, intermediate: int) -> Storage:
@@ -47,7 +47,7 @@ class Scale:
     ) -> None:
         self.tensors, self.quantization, self.grid = tensors, quantization, grid
         self.stored = None if quantization.online else stored
-        self.tp = grid.tp if tensors.sharded else 1
+        self.tp = grid.tp
         self.width = tensors.dtype_bytes
         self.known: dict[tuple[int, int, int], int] = {}
 
@@ -118,7 +118,7 @@ class Scale:
 
     def experts(self, module: Experts, storage: Storage | None, rank: int) -> int:
         """The experts that one rank holds: whole ones when dealt out (and a map of who has which), else a slice of each."""
-        ranks = self.grid.expert_ranks if self.tensors.sharded else 1
+        ranks = self.grid.expert_ranks
         dealt = self.grid.experts_parallel and ranks > 1
         count = module.count // ranks + (rank < module.count % ranks) if dealt else module.count
         size = module.intermediate if dealt or ranks == 1 else max(-(-module.intermediate // ranks), module.least)
@@ -143,7 +143,7 @@ class Scale:
 
     def table(self, module: Table, storage: Storage | None, tp: int) -> int:
         """A table's rows on one rank; Unplaceable when padding does not make them divide."""
-        rows = padded_rows(module.rows, module.multiple) if module.spread == "split" else module.rows
+        rows = padded_rows(module.rows) if module.spread == "split" else module.rows
         ranks = 1 if module.spread == "whole" else tp
         rows = Part(rows).on(ranks, module.name)
         return rows * module.width * self.width if storage is None else storage.matrix(module.width, rows)

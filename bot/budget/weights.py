@@ -71,8 +71,6 @@ HEADERS = "from safetensors headers, placed by architecture"
 
 def _assumptions(tensors: ModelTensors, quantization: Quantization, grid: TensorGrid, basis: str) -> Sequence[str]:
     said = [f"weights {basis}, {quantization.title}", *tensors.notes]
-    if not tensors.sharded and grid.tp > 1:
-        said.append(f"this engine version does not shard this architecture: each of {grid.tp} ranks holds all of it")
     if grid.experts_parallel and grid.expert_ranks > 1:
         said.append(f"whole experts dealt to {grid.expert_ranks} ranks")
     if grid.copies_shared and any(isinstance(m, Linear) and m.shared for layer in tensors.layers for m in layer):

@@ -167,7 +167,6 @@ class ModelShape:
     vocab: int
     max_positions: int | None
     dtype: str
-    vocab_padding: int = 64
     intermediate: int = 0
     experts: int = 0
     experts_per_token: int = 0

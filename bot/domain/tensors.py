@@ -105,13 +105,12 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An embedding or output table: rows padded to `multiple`, then dealt over the tensor ranks."""
+    """An embedding or output table: its rows are padded and dealt over the tensor ranks, or whole on each."""
 
     name: str
     rows: int
     width: int
     spread: Spread = "split"
-    multiple: int = 64
     head: bool = False
 
 
@@ -143,7 +142,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ModelTensors:
-    """`layers` in pipeline order (layer i is called `layers.i`); `sharded` False where the engine copies the model to every rank.
+    """`layers` in pipeline order (layer i is called `layers.i`).
 
     `first`, `stem`: what the first layer is called, where these are the layers of a draft and not a model's own.
     """
@@ -151,7 +150,6 @@ class ModelTensors:
     layers: tuple[tuple[Module, ...], ...]
     stretches: tuple[Stretch, ...]
     dtype_bytes: int = 2
-    sharded: bool = True
     basis: str = "from config.json by architecture"
     notes: tuple[str, ...] = ()
     first: int = 0

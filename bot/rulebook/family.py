@@ -32,13 +32,13 @@ def as_field(value: Field | str | int) -> Field:
 
 
 class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reader of the layer pattern; exactly one of `all`, `list`, `letters`, `every`, `indices`, `below`, `blocks`.
+    """One reader of the layer pattern; exactly one of `all`, `list`, `letters`, `every`, `indices`, `blocks`.
 
     It is passed over when its key is missing, when a field in `when` has no value (or not the value said), or when one in `unless` has.
     `after`: a field m for `every`; the first m layers are `nth`, and the counting starts behind them. `rest`: what `every` makes of the
     layers behind the last whole stretch of n.
     `list`, `letters`: a key whose items `map` to kinds. `every`: a field n; layer i is `nth` where i mod n = `at` (default n − 1),
-    else `others`. `indices`: a key listing the layers that are `nth`. `below`: a field n; the first n layers are `nth`.
+    else `others`. `indices`: a key listing the layers that are `nth`.
     `blocks`: a key with one table per layer, read as Nemotron-NAS writes them. `last`: what the last layer is, whatever the pattern says.
     `among`: a key listing the layers that `list` is read for; the rest are `others`. `first`: the number that the file gives to the first
     layer. `shared`: a field n; the last n layers read the cache of earlier ones. `ahead`: a field n; so many layers of the kind `ahead_are`
@@ -50,7 +50,6 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     letters: str = ""
     every: str = ""
     indices: str = ""
-    below: str = ""
     blocks: str = ""
     map: dict[str, str] = {}
     nth: str = ""
@@ -70,7 +69,7 @@ class LayerRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def reader(self) -> str:
         """Which of the readers this is; empty when none or several are named."""
-        named = [name for name in ("all", "list", "letters", "every", "indices", "below", "blocks") if getattr(self, name)]
+        named = [name for name in ("all", "list", "letters", "every", "indices", "blocks") if getattr(self, name)]
         return named[0] if len(named) == 1 else ""
 
     @property
@@ -118,7 +117,6 @@ class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `inside`: keys under which the language model's own config stands. `language`: that config is another family's. `silent`: what such a
     config leaves out, by its model_type.
     `packed`: pages of several sizes lie side by side. `pipeline`: whether the engine's class supports pipeline parallelism.
-    `pads_vocabulary`: rows to which the vocabulary is padded before it is split; 0 when it is not split.
     `block`: tokens per block when its kernel fixes one. `sparse`: an indexer picks the tokens. `kv_dtype`: how `auto` keeps its KV cache.
     `state_dtype`: how `auto` keeps recurrent state, when not as the model's own type.
     """
@@ -128,7 +126,6 @@ class Traits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     silent: dict[str, dict[str, int]] = {}
     packed: bool = False
     pipeline: bool = True
-    pads_vocabulary: int = 64
     block: int = 0
     sparse: bool = False
     kv_dtype: str | None = None

@@ -124,7 +124,7 @@ def _check(one: Family, name: str) -> Iterable[str]:
         yield from (f"kinds.{kind}: {problem}" for said in caches for problem in _check_cache(said, one))
     for number, rule in enumerate(one.layers, 1):
         if not rule.reader:
-            yield f"layers #{number}: name exactly one of all, list, letters, every, indices, below, blocks"
+            yield f"layers #{number}: name exactly one of all, list, letters, every, indices, blocks"
         yield from (f"layers #{number}: there is no kind {kind!r}" for kind in sorted(rule.kinds - one.kinds.keys()))
     for method, behind in (("mtp", one.mtp), ("dspark", one.dspark)):
         if behind and behind.kind not in {"listed", *one.kinds}:

@@ -14,8 +14,6 @@ OPTIONS: Mapping[str, str] = {
     "norm_bias": "norms have a bias",
     # attention
     "attention_name": "what the checkpoint calls the attention module",
-    "qkv_names": "its query, key and value matrices",
-    "out_name": "its output matrix",
     "qkv_bias": "queries, keys and values have a bias",
     "out_bias": "the output matrix has a bias",
     "qk_norm": "norms of queries and keys: none, head (one head's size), full (all heads on each rank), split (dealt), split-bias",
@@ -54,10 +52,8 @@ OPTIONS: Mapping[str, str] = {
     "narrow_name": "the matrix from the hidden size to the experts' own",
     "widen_name": "the matrix back",
     "latent_quantized": "those two are quantized",
-    "shared": "there are shared experts where the config counts them",
     "shared_name": "what the checkpoint calls them",
     "shared_count": "how many, where the config does not say",
-    "shared_times": "the config's shared intermediate size is one expert's",
     "shared_gate": "a gate in front of them",
     "shared_block": "they are dealt in whole blocks of so many columns",
     # recurrent layers
@@ -87,7 +83,6 @@ OPTIONS: Mapping[str, str] = {
     "rotary_bytes": "bytes of an entry, where it is not the model's dtype",
     "rotary_whole": "tables cover whole heads",
     "rotary_interleaved_times": "how many times as long a table of interleaved sections is",
-    "rotary_sections_times": "and one of sections that do not interleave",
     "partial": "the share of a head that turns, where the config does not say",
     # towers
     "towers": "vision and audio towers and projectors, by name",
@@ -101,7 +96,6 @@ OPTIONS: Mapping[str, str] = {
     "vision_positions": "the tower has a learned table of positions",
     # all
     "defaults": "what the language model's config leaves out, by its own keys",
-    "sharded": "the engine deals the model over tensor ranks",
     "online": "what can be quantized to while loading, where that is not all we know",
     "online_peak": "what a checkpoint that is quantized while loading needs at its worst: one layer at full width (layer), or all (whole)",
     "block_scale_bytes": "bytes of the scale of a block",

@@ -65,7 +65,7 @@ def test_a_family_that_says_nothing_of_its_tensors_is_named_unless_another_file_
 
 def test_a_layer_rule_names_one_reader(tmp_path: Path) -> None:
     told = problems(tmp_path, a='family = "a"\narchitectures = ["A"]\n[[layers]]\nall = "full"\nevery = "n"\n')
-    assert "layers #1: name exactly one of all, list, letters, every, indices, below, blocks" in told
+    assert "layers #1: name exactly one of all, list, letters, every, indices, blocks" in told
 
 
 def test_a_family_takes_from_the_general_file_what_it_does_not_say(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from bot.rulebook.load import RulebookError
 from bot.rulebook.models import load_models
+from bot.rulebook.weight_options import OPTIONS
 from bot.rulebook.weights import check, narrowed
 
 
@@ -45,6 +46,13 @@ def test_a_value_of_another_kind_than_the_other_files_give_is_named(tmp_path: Pa
     with pytest.raises(RulebookError) as broken:
         load_models(tmp_path)
     assert broken.value.problems == ("models/b.toml: [weights] qkv_bias is a text, and a yes or no everywhere else",)
+
+
+def test_no_option_is_there_that_no_family_needs() -> None:
+    models = load_models()
+    tables = [models.general, *(family.weights for family in models.families.values())]
+    said = {option for table in tables for one in (table, *table.get("change", ())) for option in one}
+    assert set(OPTIONS) - said == set()
 
 
 def test_every_file_of_ours_reads() -> None:

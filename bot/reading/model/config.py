@@ -45,7 +45,6 @@ def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[
         vocab=config.get("vocab") or 0,
         max_positions=config.positions(),
         dtype=config.dtype(),
-        vocab_padding=family.traits.pads_vocabulary,
         intermediate=config.get("intermediate") or 0,
         experts=config.get("experts") or 0,
         experts_per_token=config.get("experts_per_token") or 0,

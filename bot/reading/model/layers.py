@@ -38,8 +38,6 @@ def _applies(rule: LayerRule, config: Config) -> bool:
         return False
     if rule.every and not config.get(rule.every):
         return False
-    if rule.below and config.get(rule.below) is None:
-        return False
     return all(_holds(config, name, wanted) for name, wanted in rule.when.items()) and not any(
         _holds(config, name, wanted) for name, wanted in rule.unless.items()
     )
@@ -114,12 +112,7 @@ def _indices(rule: LayerRule, config: Config) -> list[str]:
     return [rule.nth if layer in listed else rule.others for layer in range(config.need("layers"))]
 
 
-def _below(rule: LayerRule, config: Config) -> list[str]:
-    first = config.need(rule.below)
-    return [rule.nth if layer < first else rule.others for layer in range(config.need("layers"))]
-
-
-READERS = {"all": _all, "list": _list, "letters": _letters, "every": _every, "indices": _indices, "below": _below}
+READERS = {"all": _all, "list": _list, "letters": _letters, "every": _every, "indices": _indices}
 
 
 def per_block(config: Config, key: str) -> tuple[tuple[Cache, ...], ...]:

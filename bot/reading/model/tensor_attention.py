@@ -28,12 +28,12 @@ def grouped(
     hidden, heads, kv, dim = f.find("hidden"), heads or f.find("heads"), kv or kv_heads(f), dim or head_dim(f)
     value_dim = value_dim or int(f.raw(f.rule("value_key", ""), 0)) or dim
     at = f.rule("attention_name", "self_attn") + "."
-    names = tuple(at + n for n in f.rule("qkv_names", ["q_proj", "k_proj", "v_proj"]))
+    names = tuple(at + n for n in ("q_proj", "k_proj", "v_proj"))
     query = Part(heads * (2 if f.rule("output_gate", False) else 1), dim)
     parts = (query,) if shared_cache else (query, Part(kv, dim, "heads"), Part(kv, value_dim, "heads"))
     made: list[Module] = [
         column(names, inputs or hidden, *parts, bias=bool(f.rule("qkv_bias", False)), fused=at + "qkv_proj"),
-        row(at + f.rule("out_name", "o_proj"), Part(heads, value_dim), hidden, bool(f.rule("out_bias", False))),
+        row(at + "o_proj", Part(heads, value_dim), hidden, bool(f.rule("out_bias", False))),
         *head_norms(f.rule("qk_norm", "none"), heads, 0 if shared_cache else kv, dim),
     ]
     if f.rule("sinks", False):

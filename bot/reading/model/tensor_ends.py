@@ -119,9 +119,7 @@ def rotary_rows(f: Fields, scaling: Mapping[str, Any]) -> int:
     elif kind in ("longrope", "su"):
         positions += original
     if scaling.get("mrope_section"):
-        return positions * int(
-            f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else f.rule("rotary_sections_times", 4)
-        )
+        return positions * int(f.rule("rotary_interleaved_times", 1) if scaling.get("mrope_interleaved") else 4)
     return positions
 
 

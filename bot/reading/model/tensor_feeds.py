@@ -83,7 +83,4 @@ def shared_experts(f: Fields, at: str, intermediate: int, gated: bool) -> Module
 
 def shared_intermediate(f: Fields, intermediate: int) -> int:
     """Width of the shared experts together; 0 when there are none."""
-    told = f.find("shared_intermediate", 0)
-    if told:
-        return told * (f.find("shared_experts", 1) if f.rule("shared_times", False) else 1)
-    return f.find("shared_experts", int(f.rule("shared_count", 0))) * intermediate if f.rule("shared", True) else 0
+    return f.find("shared_intermediate", 0) or f.find("shared_experts", int(f.rule("shared_count", 0))) * intermediate

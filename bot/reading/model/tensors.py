@@ -96,7 +96,7 @@ def read_tensors(f: Fields, dtype: str = "auto") -> ModelTensors:
     stack = named_blocks(f) if f.rule("blocks", "") else tuple(made[kind] for kind in kinds)
     if isinstance(f.raw(f.rule("heads_by_layer", "")), list):
         stack = headed_layers(f, kinds)
-    return ModelTensors(stack, tuple(ends(f)), dtype_bytes(dtype), bool(f.rule("sharded", True)), notes=(*tower_notes(f), *ngram_notes(f)))
+    return ModelTensors(stack, tuple(ends(f)), dtype_bytes(dtype), notes=(*tower_notes(f), *ngram_notes(f)))
 
 
 def headed_layers(f: Fields, kinds: Sequence[tuple[str, str, bool]]) -> tuple[Modules, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.budget.kv import ceil_div
+from bot.budget.tensor_bytes import padded_rows
 from bot.domain.shape import ConvolutionWindow, Heads, Latent, Mamba1, Mamba2, ModelShape
 from bot.usecases.sizing.question import Asked
 from bot.usecases.sizing.values import Refused, flag
@@ -19,8 +19,7 @@ def _refusals(asked: Asked) -> Iterable[str]:
     if shape.heads % tp:
         yield f"{shape.heads} attention heads are not divisible by tensor parallel size {tp}"
     yield from _cache_refusals(shape, tp)
-    if shape.vocab_padding and ceil_div(shape.vocab, shape.vocab_padding) * shape.vocab_padding % tp:
-        rows = ceil_div(shape.vocab, shape.vocab_padding) * shape.vocab_padding
+    if (rows := padded_rows(shape.vocab)) % tp:
         yield f"{rows} rows of the vocabulary are not divisible by tensor parallel size {tp}"
     if pp > 1 and not shape.pipeline:
         yield f"the engine's class for {shape.architecture} does not support pipeline parallelism; pipeline parallel size {pp} must be 1"
