@@ -194,6 +194,8 @@ def _unchanged(book: Rulebook, flag: str, scene: Scene) -> Iterator[str]:
             continue
         if known is not None and not given and [*argument.default.values()] == [known.value]:
             continue  # in force anyway
+        if any(f'"{argument.name}"' in str(other.value) for other in arguments.values()):
+            continue  # it stands inside that one's JSON
         if known is None or known.origin != "log" or known.value in (False, "auto") or _of_one(argument, known.value):
             continue
         written = argument.spelled.get(evidence.engine, f"--{argument.name.replace('_', '-')}")

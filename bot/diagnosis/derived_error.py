@@ -23,6 +23,8 @@ _LISTED = re.compile(r"\bProcess \d+ has (\d+(?:\.\d+)?) ([GM])iB")
 _PRINTED = GIB // 10
 """By so much several figures of two digits, and what the driver itself keeps, may be off together."""
 _OTHERS, _OR_ITS_OWN = "Other processes hold", "Other processes, or this one beside what PyTorch counts, hold"
+MANY_WORKERS = 2
+_REPEATED = re.compile(r"\[repeated (\d{1,4})x across cluster\]")
 _OLD_ALLOCATOR = "max_split_size_mb"
 """What torch's sentence advises in releases whose allocator has no segments that can grow."""
 
@@ -54,6 +56,8 @@ def of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
     if claimed or _OLD_ALLOCATOR in error.text or "cudaMallocAsync" in allocator:
         yield stated("segments-fixed", error)
     yield from _of_others(evidence, error)
+    if (evidence.grid.world or 0) > MANY_WORKERS and 2 * _failed_likewise(evidence, error) > (evidence.grid.world or 0):
+        yield stated("most-workers-failed", error)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if total and free and total - free < NO_POOL * total * (utilization or USUAL_UTILIZATION):
         yield stated("no-pool-yet", error)
@@ -62,6 +66,15 @@ def of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
             yield stated("allocated-above-budget", error, budget=round(total * utilization))
         elif allocated > 0.955 * total and evidence.engine != "unknown":  # any program fills a card; an engine's budget ends below that
             yield stated("allocated-nearly-all", error)
+
+
+def _failed_likewise(evidence: Evidence, error: Fact) -> int:
+    """How many workers report this failure, those counted that Ray leaves out of its log."""
+    alike = [
+        f for f in evidence.facts if f.id == error.id and f.speaker.role == "worker" and f.fields.get("tried") == error.fields.get("tried")
+    ]
+    told = sum(int(m[1]) for f in alike if (m := _REPEATED.search(evidence.lines.get((f.source, f.line), ""))) is not None)
+    return len({f.speaker.key for f in alike}) + told
 
 
 _ENGINES_OWN = re.compile(r"(?i)(?:vllm|sglang)::")

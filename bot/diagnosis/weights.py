@@ -27,12 +27,12 @@ def of_weights(scene: Scene) -> Iterator[Fact]:
     figures = scene.error.figures if scene.error is not None else {}
     held, card = figures.get("allocated_bytes"), figures.get("total_bytes")
     if given and not (held and card and held > MOSTLY * card) and (share := scene.share(int(given))) is not None and fits(share):
-        yield stated("weights-should-fit", scene.error_fact, **_figures(int(given), share))
+        yield stated("weights-should-fit", scene.error_fact, **_figures(int(given) * stages, share))
     elif count is not None:
         ranks = max(int(given or 1), 1 << (max(1, count.value // stages).bit_length() - 1))
         share = scene.share(ranks)
         if share is not None and not fits(share):
-            yield stated("weights-cannot-fit", scene.error_fact, **_figures(ranks, share))
+            yield stated("weights-cannot-fit", scene.error_fact, **_figures(ranks * stages, share))
 
 
 def _figures(ranks: int, share: tuple[int, int]) -> Mapping[str, object]:

@@ -20,6 +20,8 @@ from bot.rulebook.files import Launch
 _GIVEN = "non-default args:"
 _REST = re.compile(r"`|\s\d?>")  # the end of a quoted command, a redirection
 _ENDS = frozenset({"|", "||", "&", "&&", ";", "<", "#", "(", ")"})
+_BARE_JSON = re.compile(r"(?:(?<=\s)|(?<=[a-z]=))\{\"[^'\n]{0,2000}?\}(?=\s|$)")
+"""A value that no shell has seen: a manifest's, whose quotes are its own."""
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,60}(?:=.*)?", re.DOTALL)
 _MODEL = re.compile(r"[~./\w$-][\w./$:@{}-]*[./0-9][\w./$:@{}-]*")
 _HIDDEN = "[hidden]"
@@ -133,7 +135,7 @@ def _words(text: str) -> Iterator[str]:
     """Shell words up to a pipe, a redirection or the end of the command; of an unclosed quote what stands before it."""
     if not text.strip():
         return  # a lexer is made slowly, and behind most images nothing stands
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer = shlex.shlex(_BARE_JSON.sub(r"'\g<0>'", text), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:

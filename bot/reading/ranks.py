@@ -120,7 +120,11 @@ def _by_tag(speaker: Speaker, grid: Grid, shared_dp: bool) -> Rank | None:
     dp, pp, tp = parts.get("dp", 0), parts.get("pp", 0), parts.get("tp", 0)
     tp_size = grid.tp if grid.tp is not None else (1 if "tp" not in parts else None)
     pp_size = grid.pp if grid.pp is not None else (1 if "pp" not in parts else None)
+    if grid.at_least and (dp or pp) and "tp" in parts:
+        tp_size = None  # of the ranks before it only so many are known at the least
     number = tp if shared_dp and not pp and "tp" in parts else _number(dp, pp, tp, pp_size, tp_size)
+    if number is None and "dp" in parts and "ep" in parts and "pp" not in parts:
+        number = parts["ep"]  # experts are spread over the ranks of all engines, in their order
     if number is None and not parts.keys() & {"dp", "pp", "tp"}:
         number = parts.get("ep")
     return Rank(

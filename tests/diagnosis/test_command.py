@@ -275,3 +275,12 @@ def test_what_an_engine_reports_to_be_in_force_stays_so() -> None:
     assert commands[1].endswith("--tensor-parallel-size 2 --mem-fraction-static 0.93 --chunked-prefill-size 8192 --cuda-graph-max-bs 16")
     config = "(EngineCore pid=5) INFO 11-01 10:00:00 [core.py:105] Initializing a V1 LLM engine (v0.28.0) with config: model='org/m1', max_seq_len=32768\n"
     assert suggested(config + NO_BLOCKS).startswith("vllm serve org/m1 --max-model-len 32768 --gpu-memory-utilization ")
+
+
+def test_what_stands_inside_another_arguments_json_is_no_flag_of_its_own() -> None:
+    text = '--speculative-config \'{"method":"eagle3","num_speculative_tokens":4}\'\n' + worker(
+        "EngineCore", frame("v1/worker/gpu_worker.py", "load_model"), oom("1.00 GiB", "0.30 GiB"), at="ERROR 09-14 06:06:19 [core.py:1205]"
+    )
+    command = judged(text)["recommendation"]["command"]
+    assert '"num_speculative_tokens":4' in command
+    assert "--num-speculative-tokens" not in command

@@ -95,3 +95,9 @@ def test_a_start_is_read_with_all_that_was_given(text: str, words: str) -> None:
 def test_of_several_starts_each_stands_at_its_line() -> None:
     found = evidence("vllm serve org/m1 -tp 2\n\nthen\nvllm serve org/m1 -tp 4").deployment.commands
     assert [(known.line, known.value[-1]) for known in found] == [(1, "2"), (4, "4")]
+
+
+def test_json_that_no_shell_has_seen_keeps_its_quotes() -> None:
+    config = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'
+    (found,) = evidence(f"Args:\n  vllm serve m/x-8b --kv-transfer-config {config} --max-model-len 8192").deployment.commands
+    assert found.value == ("vllm", "serve", "m/x-8b", "--kv-transfer-config", config, "--max-model-len", "8192")

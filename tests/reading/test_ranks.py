@@ -17,6 +17,11 @@ def test_a_stage_whose_tensor_size_nobody_says_has_no_number() -> None:
     assert ranks(f"(Worker_PP1_TP0 pid=7) {STAMP}x") == {"Worker_PP1_TP0": None}
 
 
+def test_behind_ranks_of_which_tags_tell_only_the_least_a_number_stands_with_its_experts_alone() -> None:
+    assert ranks(f"(Worker_DP1_TP1 pid=7) {STAMP}x") == {"Worker_DP1_TP1": None}
+    assert ranks(f"(Worker_DP1_TP1_EP9 pid=7) {STAMP}x") == {"Worker_DP1_TP1_EP9": 9}
+
+
 def test_the_place_in_the_grid_gives_the_global_rank() -> None:
     assert ranks(f"--tensor-parallel-size 4 --pipeline-parallel-size 2\n(Worker_PP1_TP3 pid=7) {STAMP}x") == {"Worker_PP1_TP3": 7}
     assert ranks(f"--tensor-parallel-size 2 --data-parallel-size 2\n(Worker_DP1_TP1 pid=7) {STAMP}x") == {"Worker_DP1_TP1": 3}
