@@ -36,7 +36,8 @@ class Rank:
 class Grid:
     """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then.
 
-    `at_least`: `tp` was only inferred from the highest tag that was seen, so it may be larger.
+    `at_least`: `tp` was only inferred from the highest tag that was seen, so it may be larger; `counted`: the cards
+    that are named are as many as this grid has.
     """
 
     dp: int | None = None
@@ -47,6 +48,7 @@ class Grid:
     several: bool = False
     devices_set: bool = False
     at_least: bool = False
+    counted: bool = False
 
     @property
     def single(self) -> bool:

@@ -25,6 +25,8 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     if tp is None and seen["pp"] and deployment.gpu_count is not None and not dp:
         share, rest = divmod(deployment.gpu_count.value, seen["pp"] + 1)
         tp = share if rest == 0 and seen["tp"] is not None and share > seen["tp"] else tp
+    count = deployment.gpu_count
+    counted = count is not None and count.value == (dp or 1) * (pp or 1) * (tp or 0)
     world = max(worlds, default=None) or ((dp or 1) * (pp or 1) * (tp or 1) if tp or pp else None)
     if world is None and seen["rank"]:
         world = seen["rank"] + 1
@@ -36,6 +38,7 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     tags = {s.parts["tp"] for s in speakers if "tp" in s.parts}
     return Grid(
         dp=dp, pp=pp, tp=tp, world=world, at_least="tensor_parallel_size" not in deployment.arguments and len(tags) != tp,
+        counted=counted,
         several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
         ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
@@ -120,7 +123,7 @@ def _by_tag(speaker: Speaker, grid: Grid, shared_dp: bool) -> Rank | None:
     dp, pp, tp = parts.get("dp", 0), parts.get("pp", 0), parts.get("tp", 0)
     tp_size = grid.tp if grid.tp is not None else (1 if "tp" not in parts else None)
     pp_size = grid.pp if grid.pp is not None else (1 if "pp" not in parts else None)
-    if grid.at_least and (dp or pp) and "tp" in parts:
+    if grid.at_least and not grid.counted and (dp or pp) and "tp" in parts:
         tp_size = None  # of the ranks before it only so many are known at the least
     number = tp if shared_dp and not pp and "tp" in parts else _number(dp, pp, tp, pp_size, tp_size)
     if number is None and "dp" in parts and "ep" in parts and "pp" not in parts:

@@ -19,6 +19,7 @@ def test_a_stage_whose_tensor_size_nobody_says_has_no_number() -> None:
 
 def test_behind_ranks_of_which_tags_tell_only_the_least_a_number_stands_with_its_experts_alone() -> None:
     assert ranks(f"(Worker_DP1_TP1 pid=7) {STAMP}x") == {"Worker_DP1_TP1": None}
+    assert ranks(f"8x 3090\n(Worker_PP1_TP3 pid=7) {STAMP}x") == {"Worker_PP1_TP3": 7}
     assert ranks(f"(Worker_DP1_TP1_EP9 pid=7) {STAMP}x") == {"Worker_DP1_TP1_EP9": 9}
 
 
