@@ -120,7 +120,10 @@ def refuted_changes(contributions: Sequence[Contribution]) -> list[Mapping[str, 
 
 
 def _outcomes(contributions: Sequence[Contribution]) -> list[tuple[str, str | None, int]]:
-    """(result, remedy, how many contributions stand up to it) of each outcome that stands; `undo` takes the newest one back."""
+    """(result, remedy, how many contributions stand up to it) of each outcome that stands.
+
+    `undo` takes the newest one back. One about the same change, with nothing read between, corrects the one before.
+    """
     standing: list[tuple[str, str | None, int]] = []
     for place, contribution in enumerate(contributions, 1):
         if contribution.kind == "outcome" and contribution.text:
@@ -128,5 +131,11 @@ def _outcomes(contributions: Sequence[Contribution]) -> list[tuple[str, str | No
             if result == "undo":
                 del standing[-1:]
             else:
+                if standing and standing[-1][1] == contribution.name and _only_outcomes(contributions[standing[-1][2] : place]):
+                    del standing[-1]
                 standing.append((result, contribution.name, place))
     return standing
+
+
+def _only_outcomes(contributions: Sequence[Contribution]) -> bool:
+    return all(one.kind == "outcome" for one in contributions)

@@ -260,6 +260,28 @@ def test_after_the_error_moved_the_new_log_is_judged_and_the_old_one_is_context(
     assert [(t["change"]["flag"], t["outcome"]) for t in trials] == [("--gpu-memory-utilization", "moved"), ("--max-model-len", "fixed")]
 
 
+@pytest.mark.parametrize("corrected", [("same",), ("fixed",), ("fixed", "--undo"), ("--undo",)])
+def test_moved_that_was_corrected_or_taken_back_leaves_the_first_log_the_one_that_is_judged(
+    oombot: Oombot, log: Path, tmp_path: Path, corrected: tuple[str, ...]
+) -> None:
+    oombot("diagnose", str(log))
+    for outcome in ("moved", *corrected):
+        oombot("outcome", "1", outcome)
+    (tmp_path / "more.log").write_text("INFO 10-23 09:36:43 [gpu_worker.py:298] nothing more\n")
+    document = json.loads(oombot("diagnose", str(tmp_path / "more.log"), "--into", "1", "--json")[1])
+    assert (document["phase"], document["first_error"]["source"]) == ("graph_capture", 1)
+
+
+def test_what_moved_stays_moved_when_the_next_change_has_its_own_outcome(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    oombot("diagnose", str(log))
+    oombot("outcome", "1", "moved")
+    (tmp_path / "second.log").write_text(log.read_text())  # the same phase again: the same flag is offered for it
+    again = json.loads(oombot("diagnose", str(tmp_path / "second.log"), "--into", "1", "--json")[1])
+    assert again["first_error"]["source"] == 2
+    oombot("outcome", "1", "same")
+    assert json.loads(oombot("show", "1", "--json")[1])["diagnosis"]["first_error"]["source"] == 2
+
+
 def test_a_backup_replaces_incidents_only_where_it_is_told_to_and_says_where_they_went(oombot: Oombot, log: Path, tmp_path: Path) -> None:
     oombot("diagnose", str(log))
     assert oombot("db", "backup", "kept.db")[0] == 0
