@@ -46,6 +46,7 @@ def notes_of(
         *_written_for(evidence, change),
         *_container_killed(evidence),
         *_came_up(scene),
+        *_preempted(scene, phase),
         *_more_was_free(scene.error),
         *_answer(evidence, rank),
         *_limits(phase, rank, budgets),
@@ -131,6 +132,16 @@ def _container_killed(evidence: Evidence) -> Iterator[str]:
     headed = {} if kill is None else {n: m[1] for (s, n), t in evidence.lines.items() if s == kill.source and (m := _CONTAINER.match(t))}
     if kill is not None and len(set(headed.values())) > 1 and (above := [line for line in headed if line < kill.line]):
         yield f"The container that was killed is {headed[max(above)]} (line {kill.line})."
+
+
+def _preempted(scene: Scene, phase: Phase) -> Iterator[str]:
+    """That the pool was too small for what ran, where that is all that went wrong."""
+    counted = (f for f in scene.facts if f.id == "not-oom.preemption" or f.fields.get("preempted") or f.fields.get("preemptions"))
+    if phase == "not_oom" and (full := next(counted, None)) is not None:
+        yield (
+            f"Requests were preempted (line {full.line}): the pool was full, so they wait and are computed anew; none fails of it. "
+            "`oombot explain preemption` says what lessens it."
+        )
 
 
 def _came_up(scene: Scene) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bot.diagnosis.first_error import in_words
 from bot.diagnosis.partition import layers_wanted
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.values import ranks_unsaid
@@ -60,6 +61,12 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
     if phase in ("weight_loading", "kv_cache_sizing") and ranks_unsaid(scene):
         yield "engine_config"
     if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
-        yield "failing_rank"
+        yield "first_error" if _told_alone(scene) else "failing_rank"
     if evidence.engine == "unknown":
         yield "engine_version"
+
+
+def _told_alone(scene: Scene) -> bool:
+    """Is the error known from somebody's words alone? Its own lines say more than the name of a rank would."""
+    evidence = scene.evidence
+    return scene.error_fact is not None and in_words(scene.error_fact) and not evidence.frames and not evidence.errors

@@ -124,7 +124,7 @@ def ranks_seen(scene: Scene) -> int:
     """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
     given = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp
     gpu = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
-    if given or not isinstance(gpu, int) or scene.evidence.grid.several:
+    if given or not isinstance(gpu, int) or scene.evidence.grid.several or (scene.evidence.grid.dp or 1) > 1:
         return int(given or 1)
     return 1 << gpu.bit_length()
 

@@ -23,7 +23,7 @@ _DIGIT = re.compile(r"\d")
 _RAM = re.compile(
     r"(?i)(?<![\d.])(?P<size>\d{1,6} ?[GT](?:i?B)?) (?:of )?(?:system |host |CPU )?"
     r"(?:RAM(?! (?:is |are |was |were |still )?(?:left|free|remain\w*|available|unused))|memory(?= memory|,|$))"
-    r"|\bfree -[gh]\b\W{0,3}(?:\w+ ){0,2}?(?P<total>\d{1,6} ?(?:[GT]i?B?)?)(?= total\b)|(?P<mac>\d{1,4} ?GB)(?= Mac\b)"
+    r"|\bfree -[gh]\b\W{0,3}(?:\w+ ){0,2}?(?P<total>\d{1,6} ?(?:[GT]i?B?)?)(?= total\b)|(?P<mac>\d{1,4} ?GB)(?= Mac(?:Book)?\b)"
     r"|(?:RAM|host memory|^[ \t*-]*[Mm]emory size):? (?P<size2>\d{1,6} ?[GT]i?B)",
     re.MULTILINE,
 )

@@ -6,7 +6,7 @@ from bot.diagnosis.diagnose import diagnose
 from bot.domain.incident import Contribution
 from bot.reading.read import read
 from bot.rulebook.load import load_rulebook
-from tests.diagnosis.material import judged, oom
+from tests.diagnosis.material import frame, judged, oom, worker
 
 BOOK = load_rulebook()
 SUMMARY = (
@@ -198,3 +198,15 @@ def test_the_smallest_pool_is_named_where_the_check_goes_by_it() -> None:
     failed = "ValueError: To serve at least one request with the models's max seq len (65536), (8.0 GiB KV cache is needed, which is larger than the available KV cache memory (3.1 GiB)."
     assert "The check goes by the smallest pool: 3.10 GiB, that of rank 1 (Worker_TP1)." in notes(pools + failed)
     assert not any("smallest pool" in note for note in notes(pools.replace("6.2", "3.1") + failed))
+
+
+def test_preemption_is_said_to_be_pressure_where_nothing_else_went_wrong() -> None:
+    stats = "(APIServer pid=1) INFO 01-19 10:00:10 [loggers.py:257] Engine 000: Avg prompt throughput: 2211.9 tokens/s, Running: 91 reqs, Waiting: 240 reqs, {}GPU KV cache usage: 99.9%"
+    assert any(note.startswith("Requests were preempted (line 1)") for note in judged(stats.format("Preemptions: 1882, "))["notes"])
+    assert not any("preempted" in note for note in judged(stats.format(""))["notes"])
+    failed = (
+        stats.format("Preemptions: 1882, ")
+        + "\n"
+        + worker("Worker_TP0", frame("v1/worker/gpu_worker.py", "execute_model"), oom("1.00 GiB", "0.50 GiB"))
+    )
+    assert not any("preempted" in note for note in judged(failed)["notes"])

@@ -5,7 +5,7 @@ import pytest
 from bot.domain.incident import Contribution
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
-from tests.diagnosis.material import judged
+from tests.diagnosis.material import judged, oom, worker
 
 BOOK = load_rulebook()
 SAID = {
@@ -170,3 +170,16 @@ def test_a_question_is_answered_with_what_it_names() -> None:
 def test_a_heading_does_not_run_into_the_line_below_it() -> None:
     assert judged("# Notes on graph capture and warm-up\nvLLM 0.11.0 OOM today on the L40S")["phase"] == "unknown"
     assert judged("# Notes\nvLLM 0.11.0 OOM today in the graph capture")["phase"] == "graph_capture"
+
+
+def test_who_tells_of_an_error_is_asked_for_its_lines_and_not_for_a_rank() -> None:
+    words = "Our embedding pod (vLLM 0.12.0) answers for hours, then throws CUDA out of memory during a long request."
+    assert [question["id"] for question in judged(words)["questions"]] == ["first_error"]
+    raised = worker("RayWorkerWrapper", oom("1.00 GiB", "0.50 GiB", gpu=3)).replace("pid=7501", "pid=7501, ip=10.0.0.3")
+    assert "failing_rank" in [question["id"] for question in judged(words + "\n" + raised)["questions"]]
+
+
+def test_a_word_in_quotes_that_something_matched_is_no_complaint() -> None:
+    up = '(APIServer pid=1) INFO:     10.0.0.9:1 - "POST /v1/embeddings HTTP/1.1" 200 OK\n'
+    assert judged(up + 'The alert matched the string "out of memory" in a warning. False alarm?')["phase"] == "not_oom"
+    assert judged(up + 'Then it prints "out of memory" and dies during a long request.')["phase"] == "serving"

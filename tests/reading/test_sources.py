@@ -163,6 +163,7 @@ def test_a_model_is_what_is_called_so_and_not_a_pod(words: str, model: str | Non
         ("my laptop has 2 GB RAM left", {}),
         ("free -g says 503 total", {"memory_bytes": 503 * 2**30}),
         ("16 GB Mac mini", {"memory_bytes": 16 * 10**9}),
+        ("8 GB MacBook Air, 1 GB RAM free", {"memory_bytes": 8 * 10**9}),
         ('$ docker inspect engine\n  "Memory": 137438953472,', {"limit_bytes": 2**37}),
         (
             "Memory on the node (IP: 10.0.12.7, ID: 4e) where the task (pid=5512, memory used=8.00GB) was running was 119.07GB / 125.00GB (0.951)",
