@@ -30,6 +30,13 @@ class Reader:
         """Nobody looks at these letters again."""
         self.rest = self.rest[:start] + " " * (end - start) + self.rest[end:]
 
+    def add(self, name: str, value: str) -> None:
+        """Two versions in one question are held against each other; two models are asked back."""
+        given = self.question.get(name)
+        several = given if isinstance(given, list) else [given]
+        if value not in several:
+            self.question[name] = value if given is None else [*several, value]
+
     def put(self, name: str, value: Any) -> None:
         """The first word wins; a second one with another value is said."""
         if self.question.setdefault(name, value) != value:
