@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.rulebook.gpus import Gpus
-from bot.usecases.sizing.search import Ask, Document, surely_held, ways_for_all
+from bot.usecases.sizing.again import Ask, Document
+from bot.usecases.sizing.room import surely_held
+from bot.usecases.sizing.ways import ways_for_all
 
 
 def at_once(ask: Ask, question: Mapping[str, Any], document: Document, gpus: Gpus) -> dict[str, Any] | None:

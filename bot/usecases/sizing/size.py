@@ -14,6 +14,7 @@ from bot.reading.model.numbers import Missing
 from bot.rulebook.models import UnknownArchitecture
 from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.sizing.again import TENSOR_SIZES
 from bot.usecases.sizing.as_json import sizing_document
 from bot.usecases.sizing.at_once import at_once
 from bot.usecases.sizing.compare import compare, several
@@ -21,10 +22,11 @@ from bot.usecases.sizing.draft import told_of_draft
 from bot.usecases.sizing.estimates import Measured
 from bot.usecases.sizing.question import Asked, SizingRules, read_question
 from bot.usecases.sizing.refusals import refuse
-from bot.usecases.sizing.search import TENSOR_SIZES, room, ways
+from bot.usecases.sizing.room import room
 from bot.usecases.sizing.terms import other_terms, with_loading
 from bot.usecases.sizing.values import Refused, per_rank
 from bot.usecases.sizing.verdict import Answer
+from bot.usecases.sizing.ways import ways
 from bot.usecases.sizing.weights import weights_of
 
 Named = Callable[[Mapping[str, Any]], Mapping[str, Any]]

@@ -15,7 +15,7 @@ from bot.rulebook.model_names import load_model_names
 from bot.usecases.reply import Unusable
 from bot.usecases.sizing.at_once import at_once
 from bot.usecases.sizing.question import load_sizing, read_question
-from bot.usecases.sizing.search import surely_held
+from bot.usecases.sizing.room import surely_held
 from bot.usecases.sizing.size import size, size_batch
 
 
