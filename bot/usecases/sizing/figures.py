@@ -4,8 +4,8 @@ from bot.usecases.sizing.arguments import BY_NAME, value_of
 from bot.usecases.sizing.flags import put_text
 from bot.usecases.sizing.reader import Reader
 
-_KV_WORD = r"kv(?:[ -]?cache)?"
-_KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
+KV_WORD = r"kv(?:[ -]?cache)?"
+KV_TYPE = r"fp8(?:_e4m3|_e5m2|_ds_mla)?|bf16|bfloat16|fp16|float16|nvfp4|(?:int8|fp8|int4)_per_token_head|turboquant_\w+"
 _SHORT_KV = {"bf16": "bfloat16", "fp16": "float16"}
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
 
@@ -28,6 +28,15 @@ _VALUES = {
 }
 _IN = r"(?:tokens? )?(?:of )?(?:input|in|prompts?|prefill)"
 _OUT = r"(?:tokens? )?(?:of )?(?:output|out|answers?|completions?|generat(?:ed|ion)|decode)"
+
+
+def read_rates(reader: Reader) -> None:
+    """30 tok/s per user, 2 requests per second, 5 rps: how fast is no question of memory."""
+    what = r"(?:output |input )?(?:tok(?:en)?s?|t|req(?:uest)?s?|prompts?|queries|answers?)"
+    for match in reader.take(
+        rf"(?:{_NUMBER}[km]? ?)?(?:{what}(?: ?/ ?| per )(?:s|secs?|seconds?|mins?|minutes?|h|hours?|day)|[rqt]ps)(?:(?: ?/ ?| per )user)?"
+    ):
+        reader.corrections.append(f"{match[0]!r} is left out: how fast it answers is no question of memory")
 
 
 def read_lengths(reader: Reader) -> None:
@@ -58,7 +67,7 @@ def read_pairs(reader: Reader) -> None:
 
 def read_kv_types(reader: Reader) -> None:
     """fp8 kv, kv cache dtype: bf16."""
-    for match in reader.take(rf"(?P<before>{_KV_TYPE})[ -]{_KV_WORD}|{_KV_WORD}(?:[ -]dtype)?[ =:-]+(?P<after>{_KV_TYPE})"):
+    for match in reader.take(rf"(?P<before>{KV_TYPE})[ -]{KV_WORD}|{KV_WORD}(?:[ -]dtype)?[ =:-]+(?P<after>{KV_TYPE})"):
         kind = (match["before"] or match["after"]).lower()
         reader.put("kv_cache_dtype", _SHORT_KV.get(kind, kind))
 

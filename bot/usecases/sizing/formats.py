@@ -2,9 +2,20 @@
 
 import re
 
-from bot.usecases.sizing.leftovers import ALONE, QUANTIZATIONS
 from bot.usecases.sizing.reader import Reader
 
+QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
+ALONE = {
+    "eager": ("enforce_eager", True),
+    "ep": ("enable_expert_parallel", True),
+    "expert parallel": ("enable_expert_parallel", True),
+    "text only": ("language_model_only", True),
+    "bf16": ("dtype", "bfloat16"),
+    "fp16": ("dtype", "float16"),
+    "fp8": ("quantization", "fp8"),
+}
+"""Words that say an argument and its value by themselves; those of QUANTIZATIONS are values of one."""
+ANY_FORMAT = "|".join(sorted(map(re.escape, (*QUANTIZATIONS, "fp8")), key=len, reverse=True))
 _IN_FULL = {"bnb": "bitsandbytes"}
 _COMMONEST = {"4": "awq", "8": "fp8"}
 _OF_BITS = {
@@ -18,7 +29,7 @@ def read_formats(reader: Reader) -> None:
     for words in sorted(ALONE, key=len, reverse=True):
         for _ in reader.take(words.replace(" ", "[ -]")):
             reader.put(*ALONE[words])
-    for match in reader.take("|".join(sorted(map(re.escape, QUANTIZATIONS), key=len, reverse=True))):
+    for match in reader.take(ANY_FORMAT):
         reader.put("quantization", _IN_FULL.get(match[0].lower(), match[0].lower()))
     for match in reader.take(r"w?(?P<bits>[48])[ -]?bits?|q(?P<q>[48])(?:_[0k](?:_[sml])?)?"):
         _bits(reader, match[0], match["bits"] or match["q"])

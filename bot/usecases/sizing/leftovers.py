@@ -5,22 +5,10 @@ import re
 
 from bot.rulebook.sizing_words import load_sizing_words
 from bot.usecases.sizing.arguments import BY_NAME
+from bot.usecases.sizing.formats import ALONE, QUANTIZATIONS
 from bot.usecases.sizing.reader import Reader
 
 _SIGNS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]")
-QUANTIZATIONS = frozenset(["awq", "gptq", "nvfp4", "mxfp4", "int8", "int4", "w8a8", "w4a16", "bitsandbytes", "bnb", "compressed-tensors"])
-ALONE = {
-    "eager": ("enforce_eager", True),
-    "no ep": ("enable_expert_parallel", False),
-    "ep": ("enable_expert_parallel", True),
-    "expert parallel": ("enable_expert_parallel", True),
-    "text only": ("language_model_only", True),
-    "no prefix caching": ("enable_prefix_caching", False),
-    "bf16": ("dtype", "bfloat16"),
-    "fp16": ("dtype", "float16"),
-    "fp8": ("quantization", "fp8"),
-}
-"""Words that say an argument and its value by themselves; those of QUANTIZATIONS are values of one."""
 
 
 def leftovers(reader: Reader) -> None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.cards import read_cards
-from bot.usecases.sizing.figures import read_amounts, read_kv_types, read_lengths, read_pairs, read_versions
+from bot.usecases.sizing.figures import read_amounts, read_kv_types, read_lengths, read_pairs, read_rates, read_versions
 from bot.usecases.sizing.flags import read_flags, read_tables
 from bot.usecases.sizing.formats import read_formats
 from bot.usecases.sizing.leftovers import leftovers
@@ -14,6 +14,7 @@ from bot.usecases.sizing.reader import Reader
 from bot.usecases.sizing.shorthand import read_adapters, read_drafts
 from bot.usecases.sizing.spread import read_nodes, spread
 from bot.usecases.sizing.tongues import in_english
+from bot.usecases.sizing.without import read_without
 
 _LEAD = re.compile(r"^(?:/oom|oombot|vllm|size|serve|(?:\S*python3? )?-m vllm\.\S+|\s)+(?=\s|$)", re.IGNORECASE)
 
@@ -33,6 +34,8 @@ def read_words(rules: SizingRules, text: str) -> Words:
     for step in (
         read_tables,
         read_flags,
+        read_without,
+        read_rates,
         read_drafts,
         read_adapters,
         _hub_ids,
@@ -67,7 +70,7 @@ def _asks_how_many_cards(reader: Reader, text: str) -> bool:
 
 
 def _hub_ids(reader: Reader) -> None:
-    for match in reader.take(r"[A-Za-z0-9][\w.-]*/[\w.-]*\w|[A-Za-z0-9][\w.-]*\.gguf"):
+    for match in reader.take(r"(?=[\w.-]*[A-Za-z])[A-Za-z0-9][\w.-]*/(?=[\w.-]*[A-Za-z])[\w.-]*\w|[A-Za-z0-9][\w.-]*\.gguf"):
         known = reader.models.find(match[0])
         if known or "model" not in reader.question:
             reader.add("model", known.id if known else match[0])

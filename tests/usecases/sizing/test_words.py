@@ -373,3 +373,40 @@ def test_how_many_of_one_card_asks_for_the_fewest(words: str, fewest: bool | Non
 ])  # fmt: skip
 def test_a_relative_of_a_known_model_is_not_taken_for_it(name: str, model: str) -> None:
     assert read_words(load_sizing(), f"{name} on H100") == ({"model": model, "gpu": "H100-80GB"}, ())
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("without fp8", {}),
+    ("no fp8, no lora and w/o mtp", {}),
+    ("ohne fp8", {}),
+    ("sin fp8", {}),
+    ("without fp8 kv cache", {"kv_cache_dtype": "auto"}),
+    ("not eager", {"enforce_eager": False}),
+    ("no cuda graphs", {"enforce_eager": True}),
+    ("no expert parallel", {"enable_expert_parallel": False}),
+    ("no ep", {"enable_expert_parallel": False}),
+    ("without prefix caching", {"enable_prefix_caching": False}),
+])  # fmt: skip
+def test_what_is_said_no_to_is_not_read_as_asked_for(text: str, said: dict[str, Any]) -> None:
+    assert read_words(load_sizing(), f"qwen3-8b on H100 {text}") == ({"model": "Qwen/Qwen3-8B", "gpu": "H100-80GB", **said}, ())
+
+
+@pytest.mark.parametrize("text", ["not on H100, A100-80GB", "A100-80GB instead of H100", "A100-80GB statt H100"])
+def test_a_card_that_is_said_not_to_be_the_one_is_left_out_and_that_is_said(text: str) -> None:
+    assert read_words(load_sizing(), f"qwen3-8b {text}") == (
+        {"model": "Qwen/Qwen3-8B", "gpu": "A100-80GB"},
+        ("'H100' is left out, as it is said not to be the card",),
+    )
+
+
+@pytest.mark.parametrize("rate", ["30 tok/s per user", "2 requests per second", "5 rps", "1k tokens/min"])
+def test_how_fast_it_answers_is_no_question_of_memory_and_no_model(rate: str) -> None:
+    assert read_words(load_sizing(), f"qwen3-8b on H100 {rate}") == (
+        {"model": "Qwen/Qwen3-8B", "gpu": "H100-80GB"},
+        (f"{rate!r} is left out: how fast it answers is no question of memory",),
+    )
+
+
+def test_half_a_card_is_no_model() -> None:
+    assert ask("qwen3-8b on 1/2 H100") == {"model": "Qwen/Qwen3-8B", "gpu": "H100-80GB"}
+    assert corrections("qwen3-8b on 1/2 H100") == ["'1/2' was not understood and is left out"]
