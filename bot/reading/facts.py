@@ -35,9 +35,9 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
     """All facts and frames, in the order of the text. `order` counts both, so that they can be compared."""
     facts: list[Fact] = []
     tracebacks = Tracebacks(lines)
-    reader = _Reader(book, lines)
-    recurring = _Recurring()
     talking = Talking(book)
+    reader = _Reader(book, lines, talking)
+    recurring = _Recurring()
     spoken: list[int] = []
     for order, line in enumerate(lines):
         if not line.text or tracebacks.takes(order) or recurring.counts(order, line) or _only_raises(line.text):
@@ -162,11 +162,11 @@ class _Recurring:
 class _Reader:
     """What single lines say. A text is read once under each rule: eight ranks say the same."""
 
-    def __init__(self, book: Rulebook, lines: Sequence[LogLine]) -> None:
+    def __init__(self, book: Rulebook, lines: Sequence[LogLine], talking: Talking) -> None:
         self._finder = finder = finder_of(book)
         self._figures = Figures(book)
         self._lines = lines
-        self._anchored = sieved(finder.anchored(lines), lines, self._figures)
+        self._anchored = sieved(finder.anchored(lines), lines, self._figures, talking)
         self._read: dict[tuple[str, str, int], dict[str, Any] | None] = {}
         self._breaks: dict[tuple[str, str], Mapping[str, FactRule]] = {}
 

@@ -23,6 +23,11 @@ class Wanted:
         self._words = [figure.split("|") for figure in figures if _WORDS.fullmatch(figure)]
         self._forms = [quick(_in_small_letters(figure)).search for figure in figures if not _WORDS.fullmatch(figure)]
 
+    @property
+    def has_words(self) -> bool:
+        """Is one of them nothing but words?"""
+        return bool(self._words)
+
     def words_stand_in(self, small: str) -> bool:
         """Do those that are nothing but words stand in a text in small letters? What holds such a text holds them too."""
         for words in self._words:
@@ -51,6 +56,10 @@ class Figures:
     def of(self, rule: FactRule) -> Wanted:
         """The figures of a rule that has any."""
         return self._wanted[rule.id]
+
+    def need_words(self, rule: FactRule) -> bool:
+        """Is one of the rule's figures nothing but words?"""
+        return bool(rule.figure) and self._wanted[rule.id].has_words
 
     def stand_in(self, text: str, rule: str) -> bool:
         """Do all figures of the rule with this id stand in the text?"""

@@ -36,18 +36,17 @@ class Talking:
         self._printed = _printed(book)
         self._known: dict[str, bool] = {}
 
-    def __contains__(self, line: LogLine) -> bool:
-        if line.level or not is_unsigned(line):  # most lines of a log end here
-            return False
-        text = line.text
-        known = self._known.get(text)
+    def __contains__(self, line: object) -> bool:
+        if not isinstance(line, LogLine) or line.level or not _is_said(line.text) or not is_unsigned(line):
+            return False  # most lines of a log
+        known = self._known.get(line.text)
         if known is None:
-            known = self._known[text] = _is_said(text) and not self._printed.by_program(text)
+            known = self._known[line.text] = not self._printed.by_program(line.text)
         return known
 
 
 def _is_said(text: str) -> bool:
-    return not text.isascii() or _SENTENCE.search(text) is not None or _TITLE.match(text) is not None
+    return not text.isascii() or _SENTENCE.search(text) is not None or ("[" in text[:4] and _TITLE.match(text) is not None)
 
 
 class _Printed:

@@ -1,11 +1,10 @@
-"""Rules of people's words that need a figure, held against all their lines at once: many lines name what they name, few say it."""
+"""Rules of people's words that need another word, held against all their lines at once: many lines name what they name, few say it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from bot.domain.evidence import LogLine
 from bot.reading.anchored import SHORT
 from bot.reading.figures import Figures, Wanted
-from bot.reading.prose import is_unsigned
 from bot.rulebook.files import FactRule
 from bot.rulebook.patterns import compiled
 
@@ -32,20 +31,23 @@ class _Told:
         return " ".join((self.text.rstrip(), *map(str.strip, self._tail[:spans]))) if self._tail else self.text
 
 
-def sieved(anchored: Anchored, lines: Sequence[LogLine], figures: Figures) -> Anchored:
-    """The rules that lines may match, without those of people's words that match neither the line nor it with what follows."""
-    kept, alike, asked = _parted(anchored, lines)
+def sieved(anchored: Anchored, lines: Sequence[LogLine], figures: Figures, talking: Container[LogLine]) -> Anchored:
+    """The rules that lines may match, without those of people's words that match neither the line nor it with what follows.
+
+    `talking`: the lines that hold a person's words. What a program prints recurs, and most of it is never read.
+    """
+    kept, alike, asked = _parted(anchored, lines, figures, talking)
     for rule, several in asked:
         for told in _matching(rule, several, figures.of(rule)):
             told.said.add(rule.id)
     for told in alike:
         for place in told.places if told.said else ():
-            kept[place] = {name: rule for name, rule in anchored[place].items() if name in told.said or not _is_asked(rule)}
+            kept[place] = {name: rule for name, rule in anchored[place].items() if name in told.said or not _is_asked(rule, figures)}
     return kept
 
 
 def _parted(
-    anchored: Anchored, lines: Sequence[LogLine]
+    anchored: Anchored, lines: Sequence[LogLine], figures: Figures, talking: Container[LogLine]
 ) -> tuple[dict[int, Mapping[str, FactRule]], Collection[_Told], Collection[tuple[FactRule, Sequence[_Told]]]]:
     """(what lines may match besides, the lines that are held against rules, each of those rules with the lines that it is held against)."""
     kept: dict[int, Mapping[str, FactRule]] = {}
@@ -54,22 +56,25 @@ def _parted(
     split: dict[int, tuple[Mapping[str, FactRule], Sequence[FactRule]]] = {}
     for place, rules in anchored.items():
         if id(rules) not in split:  # the same where lines hold the same anchors
-            split[id(rules)] = {name: rule for name, rule in rules.items() if not _is_asked(rule)}, [*filter(_is_asked, rules.values())]
+            several = [rule for rule in rules.values() if _is_asked(rule, figures)]
+            split[id(rules)] = {name: rule for name, rule in rules.items() if rule not in several}, several
         others, spoken = split[id(rules)]
+        if not spoken or lines[place] not in talking:
+            kept[place] = rules
+            continue
         if others:
             kept[place] = others
-        if spoken and is_unsigned(lines[place]):
-            texts = _going_on(lines, place)
-            if texts not in alike:
-                alike[texts] = _Told(texts)
-                for rule in spoken:
-                    asked.setdefault(rule.id, (rule, []))[1].append(alike[texts])
-            alike[texts].places.append(place)
+        texts = _going_on(lines, place)
+        if texts not in alike:
+            alike[texts] = _Told(texts)
+            for rule in spoken:
+                asked.setdefault(rule.id, (rule, []))[1].append(alike[texts])
+        alike[texts].places.append(place)
     return kept, alike.values(), asked.values()
 
 
-def _is_asked(rule: FactRule) -> bool:
-    return "prose" in rule.kinds and bool(rule.figure)
+def _is_asked(rule: FactRule, figures: Figures) -> bool:
+    return "prose" in rule.kinds and figures.need_words(rule)
 
 
 def _going_on(lines: Sequence[LogLine], place: int) -> tuple[str, ...]:

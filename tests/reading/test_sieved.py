@@ -6,6 +6,7 @@ from bot.domain.evidence import LogLine
 from bot.reading.anchored import SHORT, finder_of
 from bot.reading.figures import Figures
 from bot.reading.lines import sign
+from bot.reading.prose import Talking
 from bot.reading.sieved import FURTHEST, sieved
 from bot.rulebook.load import load_rulebook
 
@@ -20,15 +21,15 @@ def lines_of(*texts: str) -> Sequence[LogLine]:
 def said(*texts: str) -> list[int]:
     """The places of the lines that the rule is left for."""
     lines = lines_of(*texts)
-    return [place for place, rules in sieved(finder_of(BOOK).anchored(lines), lines, Figures(BOOK)).items() if RULE in rules]
+    return [place for place, rules in sieved(finder_of(BOOK).anchored(lines), lines, Figures(BOOK), Talking(BOOK)).items() if RULE in rules]
 
 
 def test_a_line_that_names_the_weights_and_says_nothing_of_them_is_passed() -> None:
     assert said("we load the weights on two cards of 80 GiB") == []
 
 
-def test_what_an_engine_signed_is_no_persons() -> None:
-    assert said("INFO 11-18 09:00:00 [gpu_worker.py:298] the weights took 14.2 GiB") == []
+def test_what_a_program_prints_is_looked_at_where_it_is_read() -> None:
+    assert said("weights=2", "INFO 11-18 09:00:00 [gpu_worker.py:298] we load the weights") == [0, 1]
 
 
 def test_lines_that_are_alike_are_all_kept() -> None:
