@@ -61,9 +61,16 @@ def _where(document: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(f"Not excluded: {other['phase']}, because {other['because']}.")
 
 
+def _read_at(document: Mapping[str, Any], budget: Mapping[str, Any], name: str) -> str:
+    """Where a figure was read; nothing where no line says it."""
+    line = budget["lines"].get(name)
+    return _place(document, {"line": line, "source": (budget.get("sources") or {}).get(name, 1)}) if line else ""
+
+
 def _place(document: Mapping[str, Any], told: Mapping[str, Any]) -> str:
     """`line 9`, and of which source where what is told comes from several: of the first too."""
     several = any(one["source"] > 1 for one in (*document["proof"], *filter(None, [document["first_error"]])))
+    several = several or any(budget.get("sources") for budget in document["budgets"])
     return f"line {told['line']}" + (f" of source {told['source']}" if several else "")
 
 
@@ -82,8 +89,7 @@ def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
         names = [name for name in (budget["label"], budget.get("engine_label")) if name and name not in ("log", "engine", rank)]
         whose = f" ({' of '.join(names)})" if names else ""
         yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)
-        lines = budget["lines"]
-        yield table([(label, figure(k, budget[k]), f"line {lines[k]}" if k in lines else "") for k, label in shown], right=(1,))
+        yield table([(label, figure(k, budget[k]), _read_at(document, budget, k)) for k, label in shown], right=(1,))
         if missing := not_reported(document, budget):
             yield wrapped(f"not reported: {', '.join(missing)}")
     more = len(budgets) - 2

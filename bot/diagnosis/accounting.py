@@ -19,11 +19,12 @@ _V1_FACTS = ("vllm.graph-estimate", "vllm.graph-modes")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A reported value, its line, and the id of the fact that reported it."""
+    """A reported value, its line, the id of the fact that reported it, and the source that the line stands in."""
 
     value: Any
     line: int
     fact: str = ""
+    source: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def _row(scene: Scene, rules: Accounting, speaker: Speaker, facts: Sequence[Fact
     return ReportedBudget(
         rank=number, label=label, figures={n: figures[n].value for n in FIELDS if n in figures} | {"graphs_inside_budget": inside},
         lines={n: figures[n].line for n in FIELDS if n in figures and figures[n].line}, engine_label=_engine_label(speaker),
+        sources={n: figures[n].source for n in FIELDS if n in figures and figures[n].line and figures[n].source > 1},
         closes=result.closes, residual_bytes=result.residual, missing=(*absent, *result.missing),
     )  # fmt: skip
 
@@ -122,22 +123,23 @@ def _figures_of(facts: Sequence[Fact]) -> dict[str, Figure]:
 def _named(fact: Fact) -> Iterator[tuple[str, Figure]]:
     for name, value in fact.fields.items():
         if name in FIELDS or name in _ALSO:
-            yield _ALSO.get(name, name), Figure(value, fact.line, fact.id)
+            yield _ALSO.get(name, name), Figure(value, fact.line, fact.id, fact.source)
 
 
 def _complete(scene: Scene, figures: dict[str, Figure]) -> None:
     """What follows from what was reported: total × utilization, what lies outside, and the estimate behind two printed fractions."""
     given = scene.evidence.deployment.arguments.get("gpu_memory_utilization")
     if "utilization" not in figures and given is not None and isinstance(given.value, float) and scene.evidence.engine != "sglang":
-        figures["utilization"] = Figure(given.value, given.line or 0)
+        figures["utilization"] = Figure(given.value, given.line or 0, source=given.source or 1)
     total, utilization, equivalent = figures.get("total_bytes"), figures.get("utilization"), figures.get("equivalent")
     if "requested_bytes" not in figures and total is not None and utilization is not None:
-        figures["requested_bytes"] = Figure(round(total.value * utilization.value), total.line)
+        figures["requested_bytes"] = Figure(round(total.value * utilization.value), total.line, source=total.source)
     requested = figures.get("requested_bytes")
     if total is not None and requested is not None:
-        figures["outside_budget_bytes"] = Figure(total.value - requested.value, requested.line)
+        figures["outside_budget_bytes"] = Figure(total.value - requested.value, requested.line, source=requested.source)
     if total is not None and utilization is not None and equivalent is not None and "graph_estimate_bytes" not in figures:
-        figures["graph_estimate_bytes"] = Figure(round((utilization.value - equivalent.value) * total.value), equivalent.line)
+        estimate = round((utilization.value - equivalent.value) * total.value)
+        figures["graph_estimate_bytes"] = Figure(estimate, equivalent.line, source=equivalent.source)
 
 
 def _who(scene: Scene, speaker: Speaker, reports: bool, rows: int) -> tuple[int | None, str]:

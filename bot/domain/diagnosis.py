@@ -37,7 +37,8 @@ class FirstError:
 
 @dataclass(frozen=True, slots=True)
 class ReportedBudget:
-    """What one rank's engine reported. `figures` by the contract's names; `lines` says where each was read.
+    """What one rank's engine reported. `figures` by the contract's names; `lines` says where each was read, `sources` of which source that
+    line is where it is not the first.
 
     `closes` says whether the terms add up under that version's accounting; None when too few are known.
     """
@@ -51,6 +52,7 @@ class ReportedBudget:
     closes: bool | None = None
     residual_bytes: int | None = None
     missing: tuple[str, ...] = ()
+    sources: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

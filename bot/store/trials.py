@@ -45,7 +45,9 @@ def record(connection: Connection, incident: Mapping[str, Any], result: Result, 
 
 
 def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, now: int) -> Trial | None:
-    """The newest result taken back, and with it the trials that it opened, and its own where that has no change. None without a result."""
+    """The newest result taken back, and with it the trials that it opened, and its own where that has no change; what was said of the same
+    trial before stands again. None without a result.
+    """
     key = incident["key"]
     rows = _standing(connection, key)
     last = next((row for row in reversed(rows) if row["result"] is not None), None)
@@ -53,13 +55,27 @@ def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, no
         return None
     number = last["number"]
     _note(connection, incident, number, {"result": "undo", "note": None, "by": plain(by), "at": now})
-    empty = {"result": None, "note": None, "by": None, "at": None}
-    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**empty))
-    taken = _trial({**last, **empty})
-    opened = trials.c.number > number if taken.change else trials.c.number >= number
+    before = _said_before(connection, key, number)
+    connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**before))
+    left = {**last, **before}
+    trial = _trial(left)
+    opened = trials.c.number > number if trial.change or trial.result else trials.c.number >= number
     connection.execute(update(trials).where(trials.c.incident == key, opened).values(withdrawn=now))
-    rollups.adjust_tried(connection, [last], [])  # those that are withdrawn have no result: else theirs would be the newest
-    return taken
+    # those that are withdrawn have no result: else theirs would be the newest
+    rollups.adjust_tried(connection, [last], [left] if trial.result else [])
+    return trial
+
+
+def _said_before(connection: Connection, key: int, trial: int) -> dict[str, Any]:
+    """What stands of a trial now that the newest word of it is `undo`: the word before the one that it takes back, or nothing."""
+    said = select(outcomes).where(outcomes.c.incident == key, outcomes.c.trial == trial).order_by(outcomes.c.number)
+    standing: list[dict[str, Any]] = []
+    for word in connection.execute(said).mappings():
+        if word["result"] == "undo":
+            del standing[-1:]
+        else:
+            standing.append({name: word[name] for name in ("result", "note", "by", "at")})
+    return standing[-1] if standing else {"result": None, "note": None, "by": None, "at": None}
 
 
 def standing(connection: Connection, key: int, judged: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,6 +113,7 @@ def _budget(budget: ReportedBudget) -> dict[str, Any]:
         "reported_by_rank": budget.reported_by_rank,
         "missing": list(budget.missing),
         "lines": dict(budget.lines),
+        "sources": dict(budget.sources),
     }
 
 

@@ -1,6 +1,7 @@
 """How a suggested change ended, and what follows: the next change, the new log that is needed, or the workload test."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
@@ -57,11 +58,13 @@ async def settle(
 
 
 async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | None = None) -> Reply:
-    """Take the newest outcome back, and the change that was offered because of it. `message` as in `settle`."""
+    """Take the newest outcome back, and the change that was offered because of it; the one before it of the same change stands again.
+    `message` as in `settle`.
+    """
     incident = await find(desk, viewer, incident_id)
     if _was_said(incident, message):
         before = incident.trials[-1] if incident.trials else Trial(1, {})
-        return _reply(incident, before, None, _taken_back(incident, before))
+        return _reply(incident, before, before.result, _taken_back(incident, before))
     taken = next((trial for trial in reversed(incident.trials) if trial.result), None)
     if taken is None:
         raise Unusable(f"{incident.id} has no outcome that could be taken back.")
@@ -78,7 +81,8 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
     except ErasedMeanwhileError:
         return await undo(desk, viewer, incident_id, message=message)
     after = await find(desk, viewer, incident.id)
-    return _reply(after, trial or taken, None, _taken_back(incident, taken))
+    left = trial or replace(taken, result=None)
+    return _reply(after, left, left.result, _taken_back(incident, left))
 
 
 def _change(incident: Incident) -> Mapping[str, Any] | None:
@@ -96,7 +100,7 @@ def _without_change(incident: Incident, result: str) -> str:
 
 def _taken_back(incident: Incident, trial: Trial) -> str:
     what = deed(trial.change) if trial.change else incident.id
-    return f"Taken back: {what} has no outcome again."
+    return f"Taken back: {what} has {f'the outcome {trial.result}' if trial.result else 'no outcome'} again."
 
 
 async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ def lines(count: int) -> str:
     return f"{count:,} line{'' if count == 1 else 's'}"
 
 
-PLACE = {"rank", "label", "lines", "reported_by_rank"}
+PLACE = {"rank", "label", "lines", "sources", "reported_by_rank"}
 
 
 def alike(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -57,7 +57,7 @@ def marks_of(diagnosis: Mapping[str, Any]) -> dict[tuple[int, int], list[str]]:
     for budget in diagnosis.get("budgets") or ():
         for figure, line in (budget.get("lines") or {}).items():
             reason = figure.removesuffix("_bytes").replace("_", " ")
-            known = marks.setdefault((1, line), [])
+            known = marks.setdefault(((budget.get("sources") or {}).get(figure, 1), line), [])
             if reason not in known:
                 known.append(reason)
     return marks

@@ -104,6 +104,7 @@ BUDGET = fields(
     lines=TALLY,
     **dict.fromkeys((*FIGURES, "residual_bytes"), NUMBER_OR_NULL),
 )
+BUDGET["properties"]["sources"] = TALLY  # documents of earlier releases have none
 DIAGNOSIS = fields(
     schema={"const": "oombot.diagnosis/1"},
     id=TEXT_OR_NULL,

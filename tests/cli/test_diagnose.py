@@ -242,6 +242,15 @@ def test_talk_is_answered_shortly_and_with_what_to_give(oombot: Oombot, monkeypa
     assert "send the log from the server's start" in out.replace("\n", " ")
 
 
+def test_a_figure_of_a_later_file_says_of_which_and_the_json_too(oombot: Oombot, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "before.log").write_text("starting\n")
+    files = str(tmp_path / "before.log"), str(log)
+    budget = json.loads(oombot("diagnose", *files, "--json")[1])["budgets"][0]
+    assert {budget["sources"][name] for name in budget["lines"]} == {2}
+    assert f"line {budget['lines']['kv_cache_bytes']} of source 2" in oombot("diagnose", *files)[1]
+    assert json.loads(oombot("diagnose", str(log), "--json")[1])["budgets"][0]["sources"] == {}
+
+
 def test_lines_of_several_files_say_of_which_and_of_one_file_do_not(oombot: Oombot, log: Path, tmp_path: Path) -> None:
     assert "of source" not in oombot("diagnose", str(log))[1]
     (tmp_path / "before.log").write_text("starting\n")

@@ -140,6 +140,20 @@ async def test_undo_of_fixed_judges_nothing_anew(tmp_path: Path) -> None:
         assert kept.trials[0].result is None
 
 
+async def test_undo_lets_stand_what_was_said_of_the_change_before(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        for result in ("fixed", "moved", "wrong"):
+            await settle(desk, LOCAL, "1", result)
+        for stands in ("moved", "fixed"):
+            found = (await undo(desk, LOCAL, "1")).document
+            assert (found["outcome"], found["trial"]) == (stands, 1)
+            assert found["says"].endswith(f"has the outcome {stands} again.")
+            assert (await show(desk, LOCAL, "1")).document["trials"][0]["outcome"] == stands
+        assert (await store.stats(LOCAL))["outcomes"] == {"fixed": 1}
+        assert (await undo(desk, LOCAL, "1")).document["outcome"] is None
+
+
 async def test_an_outcome_without_a_recommendation_is_kept(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         await store.append(Origin(), [paste()], document(phase="unknown", verdict="open", recommendation=None, alternatives=[], proof=[]))

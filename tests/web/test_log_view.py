@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bot.web.log_view import anchor, sources_of
+from bot.web.log_view import anchor, marks_of, sources_of
 
 
 def paste(lines: int, **changed: Any) -> dict[str, Any]:
@@ -72,3 +72,8 @@ def test_a_line_of_a_second_source_has_its_own_anchor() -> None:
 def test_a_very_long_line_is_cut_and_says_so() -> None:
     (source,) = sources_of([paste(0, text="x" * 5000)], found())
     assert source.lines[0].text.endswith("… (3,000 more characters)")
+
+
+def test_a_figure_marks_the_line_of_the_source_that_it_was_read_in() -> None:
+    budget = {"lines": {"weights_bytes": 3, "kv_cache_bytes": 4}, "sources": {"kv_cache_bytes": 2}}
+    assert marks_of({"budgets": [budget]}) == {(1, 3): ["weights"], (2, 4): ["kv cache"]}

@@ -55,12 +55,17 @@ def name_of(budget: Mapping[str, Any]) -> str:
 
 
 def _downwards(budget: Mapping[str, Any]) -> Block:
-    lines = budget.get("lines") or {}
     rows = [[f"{name_of(budget)}, GiB", "Reported", "Line"]]
     figures = [(name, gib(budget[name])) for name in _reported(budget)]
     figures += [(name, number(budget[name])) for name in ("kv_tokens", "max_concurrency") if budget.get(name) is not None]
-    rows += [[_heading(FIGURES[name].label), figure, str(lines[name]) if name in lines else "–"] for name, figure in figures]
+    rows += [[_heading(FIGURES[name].label), figure, _read_at(budget, name) or "–"] for name, figure in figures]
     return table(rows)
+
+
+def _read_at(budget: Mapping[str, Any], name: str) -> str:
+    """The line that a figure stands in, and its source where that is not the first; nothing where no line says it."""
+    line, source = (budget.get("lines") or {}).get(name), (budget.get("sources") or {}).get(name)
+    return "" if line is None else f"{line} of source {source}" if source else str(line)
 
 
 def _across(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> Block:
@@ -84,8 +89,7 @@ def _telling(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> list[
 
 def _where(budget: Mapping[str, Any]) -> str:
     """Where the figures of one of several ranks stand: a table of many has no room for it."""
-    lines = budget.get("lines") or {}
-    read = [f"{FIGURES[name].label} {lines[name]}" for name in _reported(budget) if name in lines]
+    read = [f"{FIGURES[name].label} {_read_at(budget, name)}" for name in _reported(budget) if _read_at(budget, name)]
     return f"{name_of(budget)} by line: {', '.join(read)}. " if read else ""
 
 
