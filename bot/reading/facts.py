@@ -10,7 +10,6 @@ from typing import Any
 from bot.domain.evidence import Fact, Frame, LogLine
 from bot.reading.anchored import BEFORE, BEHIND, SHORT, finder_of, matched
 from bot.reading.figures import Figures
-from bot.reading.heard import heard_of
 from bot.reading.prose import Talking, is_unsigned
 from bot.reading.said import speech_of
 from bot.reading.sieved import sieved
@@ -23,8 +22,6 @@ from bot.rulebook.patterns import compiled, groups
 _RAISED = re.compile(r"[\"')]\s*\w*(?:Error|Exception): ")  # a title that quotes the source line and then what it raised
 LATELY = 20
 """Facts among which the same message may stand already."""
-_SAYS_NOT_WHEN = frozenset({"prose.oom", "prose.failure", "prose.it-failed", "prose.launch", "prose.inference"})
-_TOLD_TOO = frozenset({"engine-marker", "several-cards", "one-card", "unified", "config", "trainer", "ollama", "asks"})
 """What people's words hold too; beside any other message of a program they say little."""
 _NO_FIGURES = str.maketrans("", "", "0123456789 #█▉▊▋▌▍▎▏")
 _RECURS = frozenset({"recurring", "progress", "ready", "capture-bar"})
@@ -53,8 +50,6 @@ def read_facts(book: Rulebook, lines: Sequence[LogLine]) -> tuple[list[Fact], li
             recurring.learn(line, found)
     facts += recurring.last(reader)
     said = list(_said(book, lines, spoken))
-    if all(fact.id.startswith("prose.") or fact.kinds & _TOLD_TOO or _mentioned(fact) for fact in facts):
-        said += _heard(book, lines, spoken, said)
     return (sorted([*facts, *said], key=lambda fact: fact.order) if said else facts), tracebacks.frames
 
 
@@ -72,24 +67,6 @@ def _said(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int]) -> It
         for said in every:
             order = paragraph[bisect_right(begins, said.at) - 1]
             yield _of_moment(said.moment, lines[order], order)
-
-
-def _heard(book: Rulebook, lines: Sequence[LogLine], spoken: Sequence[int], said: Sequence[Fact]) -> Iterator[Fact]:
-    """What the words speak of, all of them, where no sentence says it and nobody but a person speaks."""
-    own = frozenset(spoken)
-    if not own or any(line.text.strip() for order, line in enumerate(lines) if order not in own):
-        return
-    if any(fact.id not in _SAYS_NOT_WHEN for fact in said):
-        return
-    likeliest = heard_of(book).likeliest("\n".join(lines[order].text for order in spoken))
-    moments = {moment.id: moment for moment in book.moments}
-    if likeliest is not None and likeliest not in _SAYS_NOT_WHEN and not moments[likeliest].aside:
-        yield from (_of_moment(moments[name], lines[spoken[0]], spoken[0]) for name in (likeliest, "prose.it-failed"))
-
-
-def _mentioned(fact: Fact) -> bool:
-    """Is it an exception by its name alone?"""
-    return "without-figures" in fact.kinds and "cumem" not in fact.kinds
 
 
 def _of_moment(moment: Moment, line: LogLine, order: int) -> Fact:

@@ -40,7 +40,7 @@ class Problem:
 def problems(book: Rulebook, wanted: Wanted = lambda file, rule: True) -> list[Problem]:
     """Every problem of the wanted rules, in the order of the checks."""
     checks: tuple[Callable[[Rulebook], Iterable[Problem]], ...] = (
-        _uncompiled, _fields, _anchors, _without_example, _versions, _words, _heard, _secrets, _accounting, _releases,
+        _uncompiled, _fields, _anchors, _without_example, _versions, _words, _secrets, _accounting, _releases,
     )  # fmt: skip
     lost = (_problem(book, *found) for found in references(book))
     found = chain(_tiring_patterns(book, wanted), *(check(book) for check in checks), lost)
@@ -215,17 +215,6 @@ def _words(book: Rulebook) -> Iterator[Problem]:
         if written(said) in first:
             yield _problem(book, table, owner, f"{said!r} stands under {first[written(said)]} already")
         first.setdefault(written(said), owner)
-
-
-def _heard(book: Rulebook) -> Iterator[Problem]:
-    """What was heard is heard of a moment that there is, in pairs of a stem and a count."""
-    known = {moment.id for moment in book.moments}
-    for row in book.heard:
-        given = row.stems.split()
-        if row.moment not in known:
-            yield _problem(book, "heard", row.moment, "is no moment of words.toml")
-        if len(given) % 2 or not all(count.isdigit() and 0 < int(count) <= row.sentences for count in given[1::2]):
-            yield _problem(book, "heard", row.moment, "wants `stem count stem count …`, no count above its sentences; count them anew")
 
 
 def _secrets(book: Rulebook) -> Iterator[Problem]:

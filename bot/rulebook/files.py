@@ -397,14 +397,6 @@ class Moment(Shape, frozen=True):
     counterexample: list[Counterexample] = []
 
 
-class Heard(Shape, frozen=True):
-    """How many of so many sentences about a moment hold each word's beginning: `stems` is `stem count stem count …`."""
-
-    moment: str
-    sentences: int
-    stems: str
-
-
 class Unspoken(Shape, frozen=True):
     """A line that is no person's words though nothing signs it; `pattern` is matched where the line begins, if an anchor stands in it."""
 
@@ -446,4 +438,3 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     words: list[Word] = msgspec.field(name="word")
     moments: list[Moment] = msgspec.field(name="moment")
     unspoken: list[Unspoken]
-    heard: list[Heard]

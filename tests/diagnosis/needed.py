@@ -168,6 +168,13 @@ NEEDED = {
         f"vllm serve Qwen/Qwen2.5-7B-Instruct\n{signed('gpu_model_runner.py', 'Starting to load model m...')}\n{SAMPLER}",
         "profiling",
     ),
+    "arithmetic.above-budget-while-a-model-runs": (
+        "LLM(model='org/m', gpu_memory_utilization=0.9)\n"
+        "[rank0]: torch.OutOfMemoryError: Error in model execution (input dumped to /tmp/err_execute_model_input_20241112-101500.pkl): CUDA out of "
+        "memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 23.69 GiB of which 812.00 MiB is free. Process 4410 has 22.89 GiB memory in "
+        "use. Of the allocated memory 22.41 GiB is allocated by PyTorch, and 120.10 MiB is reserved by PyTorch but unallocated.",
+        "profiling",
+    ),
     "progress.pool-beyond-the-card": (
         f"{signed('gpu_model_runner.py', 'Estimated CUDA graph memory: -21.40 GiB total')}\n"
         f"{signed('gpu_worker.py', 'Available KV cache memory: 61.20 GiB')}\nOOM at once.",
