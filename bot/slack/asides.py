@@ -113,7 +113,11 @@ class Asides:
     async def _whisper(self, who: Identity, place: Place, user: str, kind: str, text: str, blocks: Sequence[Block], fence: Fence) -> bool:
         """Only `user` sees it; it is gone after a reload. False when Slack does not let it be said there."""
         if place.channel.startswith("D"):
-            return await self._directly(who, place, kind, text, blocks)
+            try:
+                return await self._directly(who, place, kind, text, blocks)
+            except SlackApiError as refused:  # two other people's
+                log.warning("a word to one person in %s: %s", place.channel, refused.response.get("error"))
+                return False
         for attempt in range(TRIES):
             try:
                 await self._outbox.laid_out(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from bot.slack.calls import POST_SECONDS
 from bot.slack.inbox import Arrival, arrival, said_in
 from bot.slack.installs import Identity
 from bot.slack.room import Job, Room
@@ -21,7 +22,10 @@ AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
 LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
 NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
 REMEMBERED = 1_000  # messages kept or being kept
-AT_ONCE = frozenset({"command", "shortcut", "message_shortcut"})
+OPENS = "message_shortcut"
+"""Opens a view and is worked all the same: what is stored waits for that view, as long as Slack may take to open it."""
+OPENED = POST_SECONDS + 1.0
+AT_ONCE = frozenset({"command", "shortcut", OPENS})
 
 Answer = tuple[int, dict[str, Any] | None]
 
@@ -58,21 +62,35 @@ class Gate:
         return await self._stored(surface, came, who, says, said)
 
     async def _greeted(self, surface: Surface, job: Job) -> None:
-        """Acknowledged already; the sign is given, then it is stored, patiently."""
-        opened = await surface.greet(self._room, job) if surface.greet else {}
-        if opened is None:
+        """Acknowledged already; the sign is given, then it is stored, patiently. Whose sign takes its time is stored beside that."""
+        came = job.arrival
+        if came.kind != OPENS:
+            opened = await surface.greet(self._room, job) if surface.greet else {}
+            if opened is not None:
+                await self._kept(replace(came, body={**came.body, **opened}))
             return
-        came = replace(job.arrival, body={**job.arrival.body, **opened})
+        keeping = self._room.start(self._kept(came, after=OPENED), f"keeping a {came.kind}")
+        opened = await surface.greet(self._room, job) if surface.greet else {}
+        if await keeping:
+            whole = replace(came, body={**came.body, **(opened or {})})
+            try:
+                await self._room.store.amend(whole.team, whole.key, whole.payload())
+                self._workers.wake()
+            except StoreError as lost:  # then it is worked a little later, and its end is not said in the view
+                log.warning("%s stays as it was kept: %s", came.kind, lost)
+
+    async def _kept(self, came: Arrival, *, after: float = 0.0) -> bool:
         for wait in (*LATER, None):
             try:
-                await self._keep(came)
-                return
+                await self._keep(came, after)
+                return True
             except StoreError as lost:
                 log.warning("%s not kept yet: %s", came.kind, lost)
                 if wait is not None:
                     await asyncio.sleep(wait)
         if came.body.get("response_url"):
             await self._room.asides.respond(came.body["response_url"], NOT_KEPT)
+        return False
 
     async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None, said: str | None) -> Answer:
         if who is not None and came.kind == "click" and came.body["action"] in FORMS:
@@ -105,8 +123,9 @@ class Gate:
             self._room.start(self._room.asides.respond(came.body["response_url"], NOT_KEPT), "not kept")
         return 503, None
 
-    async def _keep(self, came: Arrival) -> None:
-        await self._room.store.deliver(came.team, came.channel, came.thread, came.key, came.kind, came.payload(), came.enterprise)
+    async def _keep(self, came: Arrival, after: float = 0.0) -> None:
+        given = (came.team, came.channel, came.thread, came.key, came.kind, came.payload(), came.enterprise)
+        await self._room.store.deliver(*given, after=after)
         self._workers.wake()
 
 

@@ -21,6 +21,7 @@ from bot.slack.installs import Identity, refusal
 from bot.slack.outbox import Place
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import SURFACES
+from bot.store.deliveries import CHANGED
 from bot.store.errors import LostClaimError, StoreError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Workers:
         self._noted = -NOTED_EVERY
         self._inherited = -INHERIT_EVERY
         self._lent: set[asyncio.Task[None]] = set()
+        self._erased = False
 
     def start(self) -> None:
         """Begins to work."""
@@ -140,6 +142,15 @@ class Workers:
                 await asyncio.wait_for(self._woken.wait(), PAUSE)
             if time.monotonic() - self._inherited > INHERIT_EVERY:
                 await self._inherit()
+            if self._erased:
+                await self._wipe()
+
+    async def _wipe(self) -> None:
+        """What was erased while a delivery of it was in work lay in that delivery still, when the file was cleaned."""
+        try:
+            self._erased = not await self._room.store.wipe()
+        except StoreError as lost:
+            log.warning("the database's log could not be emptied yet: %s", lost)
 
     async def _deliver(self, delivery: "Delivery") -> None:
         """The one error handler: what is not mended here is tried again later, and said in the end."""
@@ -150,6 +161,7 @@ class Workers:
         try:
             await self._work(arrival, attempt=delivery.attempts)
             await self._room.store.finish(delivery.id)
+            self._erased |= arrival.kind == CHANGED and bool(arrival.body["erased"])
         except LostClaimError as lost:
             log.warning("left to another worker: %s", lost)
         except Exception as failed:  # whatever a surface could not mend: kept, tried again, and said when it is given up

@@ -234,6 +234,15 @@ class Store:
             await self._write(index.squeeze, whole)
             await self._database.checkpoint()
 
+    async def wipe(self) -> bool:
+        """SQLite: what finished deliveries carried is in no file any more. False while one is in work: then later."""
+        if not self._database.sqlite:
+            return True
+        if (await self.backlog())["working"]:
+            return False
+        await self._database.checkpoint()
+        return True
+
     # In and out
 
     async def export_rows(self) -> AsyncIterator[dict[str, Any]]:
@@ -292,6 +301,10 @@ class Store:
     ) -> bool:
         """Keep what arrived before it is acknowledged; False when its key is already there. It is due in `after` seconds."""
         return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise, after)
+
+    async def amend(self, team: str, key: str, payload: bytes) -> bool:
+        """The whole of what was delivered to wait for it; due now. False when it is worked already."""
+        return await self._write(deliveries.amend, team, key, payload)
 
     async def arrived(self, team: str, *keys: str) -> bool:
         """Whether something of one of these keys was ever delivered, done or not."""

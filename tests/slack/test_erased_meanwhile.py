@@ -103,6 +103,26 @@ async def test_what_is_deleted_while_it_is_read_is_not_kept(world: World, how: s
         assert all(QUOTED not in words(one) for one in world.answers(world.channel, ts))
 
 
+async def test_what_was_erased_while_its_delivery_was_in_work_is_soon_in_no_file(world: World) -> None:
+    async def forgotten() -> None:
+        await world.store.forget(world.team.id, "D-0001", "U1")
+
+    def on_disk() -> bool:
+        return any(b"second paste" in file.read_bytes() for file in world.folder.iterdir())
+
+    async with world.bot(desk=meddled(world, forgotten)):
+        ts = await world.ann.mention(world.channel, CRASH)
+        await world.answer(world.channel, ts)
+        await world.quiet()
+        world.slack.fault("chat.update", "slow", value=2.0)
+        await world.ann.say(world.channel, f"{NO_RANK} second paste", thread=ts)
+        await world.until(on_disk)
+        await world.until(lambda: world.slack.called("chat.update"))
+        await world.store.forget(world.team.id, "D-0001", "U1")
+        await world.quiet()
+        await world.until(lambda: not on_disk(), 15)
+
+
 async def test_a_file_that_came_with_two_messages_is_erased_from_both(world: World) -> None:
     file = world.ann.file("crash.log", CRASH.encode())
     other: Channel = world.slack.channel(world.team, "other", members=[world.ann.id, world.bob.id])

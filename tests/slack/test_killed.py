@@ -78,6 +78,20 @@ async def test_a_command_is_answered_though_the_process_ended_as_soon_as_it_was_
         await world.until(shown)
 
 
+async def test_a_message_is_diagnosed_though_the_process_ended_while_its_view_was_opened(world: World) -> None:
+    async with process(world) as bot:
+        ts = await world.bob.say(world.channel, CRASH)
+        world.slack.fault("views.open", "late", value=90.0)
+        message = world.channel.message(ts)
+        assert message is not None
+        ack = await world.ann.shortcut(world.channel, message)
+        await killed(bot)
+        assert (ack.status, ack.seconds < 0.5) == (200, True)
+    async with process(world):
+        await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
+        await world.until(lambda: [one for one in world.ann.sees(world.channel) if "Answered in the thread" in words(one)])
+
+
 MOMENTS = {
     "while the eyes are put on": ("reactions.add", "slow", 30.0),
     "while Slack takes its time to post": ("chat.postMessage", "slow", 4.0),  # carried out when the next life has already begun

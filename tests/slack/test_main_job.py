@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from tests.slack.material import CRASH, NO_RANK, PLANTED, SECRETS
 from tests.slack.world import World, words
 
@@ -77,6 +79,37 @@ async def test_a_mention_in_an_old_thread_reads_the_thread(world: World) -> None
         await world.bob.mention(world.channel, "can you help?", thread=ts)
         answer = await world.answer(world.channel, ts)
         assert "Rank 3 of 4" in words(answer)
+
+
+async def _talk(world: World, length: int, log_at: int) -> str:
+    world.slack.hear_events = False
+    root = ""
+    for number in range(length):
+        said = await world.bob.say(world.channel, CRASH if number == log_at else f"message {number}", thread=root or None)
+        root = root or said
+    world.slack.hear_events = True
+    return root
+
+
+@pytest.mark.parametrize(("length", "log_at", "page"), [(400, 1, 1_000), (400, 390, 1_000), (205, 203, 15)])
+async def test_a_log_anywhere_in_a_long_thread_is_read(world: World, length: int, log_at: int, page: int) -> None:
+    world.slack.most_messages = page
+    root = await _talk(world, length, log_at)
+    async with world.bot():
+        await world.ann.mention(world.channel, "can you look?", thread=root)
+        await world.answer(world.channel, root, lambda said: "Rank 3 of 4" in said)
+        await world.quiet()
+        assert world.ann.sees(world.channel) == []
+
+
+async def test_of_a_thread_that_is_longer_than_what_is_read_that_is_said(world: World) -> None:
+    world.slack.most_messages = 15
+    root = await _talk(world, 300, 1)
+    async with world.bot():
+        await world.ann.mention(world.channel, "can you look?", thread=root)
+        await world.answer(world.channel, root, lambda said: "Rank 3 of 4" in said)
+        shown = await world.until(lambda: world.ann.sees(world.channel))
+        assert shown[0]["text"].startswith("This thread is long: I read its first 210 messages.")
 
 
 async def test_the_outcome_is_recorded_shown_and_undone(world: World) -> None:

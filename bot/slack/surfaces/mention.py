@@ -20,7 +20,8 @@ from bot.slack.surfaces.verbs import addressed, outcome_in_words
 from bot.slack.surfaces.watch import read_alert
 from bot.slack.words import is_evidence
 
-MOST_MESSAGES = 200
+PAGE, MOST_PAGES = 200, 14  # Slack gives some apps 15 messages at a time, once a minute
+CUT = "This thread is long: I read its first {count:,} messages. If the log came later, paste it here."
 LATE = 30.0  # seconds after which a message was not delivered at the first try
 
 
@@ -81,7 +82,7 @@ async def _thread(room: Room, job: Job, place: Place) -> dict[str, Gathered]:
     """What was said in the thread before the bot was called in, by ts; a sentence where Slack does not let us read it."""
     found: dict[str, Gathered] = {}
     try:
-        before = await _messages(room, job, place)
+        before, cut = await _messages(room, job, place)
     except SlackApiError as refused:
         if not job.body.get("thread_ts"):  # called at its very beginning: there is hardly more to it
             return {}
@@ -96,22 +97,22 @@ async def _thread(room: Room, job: Job, place: Place) -> dict[str, Gathered]:
         if slim["files"] or is_evidence(slim["text"]):
             await had_read(room, job, place, said["ts"], slim["user"])
             found[said["ts"]] = await room.intake.gather(job.who, slim, text=is_evidence(slim["text"]))
+    if cut:
+        found[""] = Gathered((), (CUT.format(count=len(before)),))
     return found
 
 
-async def _messages(room: Room, job: Job, place: Place) -> list[dict[str, Any]]:
-    """The thread's first messages: Slack may give few at a time."""
+async def _messages(room: Room, job: Job, place: Place) -> tuple[list[dict[str, Any]], bool]:
+    """The thread's messages from its first on, and whether there are more."""
     found: list[dict[str, Any]] = []
     page: dict[str, Any] = {}
-    while len(found) < MOST_MESSAGES:
-        answer = await room.outbox.call(
-            job.who, "conversations.replies", channel=place.channel, ts=place.thread, limit=MOST_MESSAGES, **page
-        )
+    for _ in range(MOST_PAGES):
+        answer = await room.outbox.call(job.who, "conversations.replies", channel=place.channel, ts=place.thread, limit=PAGE, **page)
         found += answer.get("messages") or ()
         page = {"cursor": (answer.get("response_metadata") or {}).get("next_cursor")}
         if not page["cursor"]:
-            break
-    return found[:MOST_MESSAGES]
+            return found, False
+    return found, True
 
 
 SURFACE = Surface(name="mention", takes=takes, work=work)
