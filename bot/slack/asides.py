@@ -85,7 +85,12 @@ class Asides:
             text, blocks = offer(text, blocks, answering, anew)
         told = url and await self.respond(url, text, blocks, fence=intend)
         if elsewhere:
-            told = told or (place.channel and await self._whisper(who, place, user, kind, text, blocks, intend))
+            try:
+                told = told or (place.channel and await self._whisper(who, place, user, kind, text, blocks, intend))
+            except UnsureError as unsure:
+                if unsure.ended:
+                    await note("", REFUSED)
+                raise
             if not told:
                 await note("", REFUSED)
                 told = await self._tell(who, user, kind, text, blocks)

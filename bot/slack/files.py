@@ -166,6 +166,8 @@ def _is_page(body: IO[bytes]) -> bool:
 def _no_info(error: str) -> str:
     if error in ("missing_scope", "not_allowed_token_type"):
         return "The file was not read: the app lacks files:read. Add the scope and reinstall the app, then upload the file again."
-    if error in ("file_not_found", "file_deleted"):
+    if error == "file_deleted":
         return "The file is no longer there. Upload it again."
+    if error == "file_not_found":
+        return "I do not see the file: it is gone, or stands in a channel that I am not in. Send it to me directly, or invite me."
     return f"Slack did not say where the file is ({error}). Upload it again."

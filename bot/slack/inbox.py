@@ -21,6 +21,7 @@ EVENTS = {
 _MENTION = re.compile(r"<@[^<>]*>")
 # Message subtypes that carry what a person or another bot said.
 SPOKEN = frozenset({None, "file_share", "bot_message", "thread_broadcast", "me_message"})
+TURNED = "channel_convert_to_private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ def _message_event(body: Mapping[str, Any], event: Mapping[str, Any], bot_user: 
         return _edit(body, event, bot_user)
     if subtype == "message_deleted":
         return _delete(body, event, event["deleted_ts"], event.get("previous_message") or {})
+    if subtype == TURNED:
+        return _arrival("turned", body, channel, event["ts"], f"turned:{channel}:{event['ts']}", {"channel": channel})
     if subtype not in SPOKEN or _is_ours(body, event, bot_user):
         return None
     slim = message(event, bot_user) | {"channel": channel, "channel_type": event.get("channel_type"), "foreign": _foreign(body, event)}

@@ -1,4 +1,4 @@
-"""Who may see what now: channel membership asked of Slack, remembered for a minute, closed where Slack does not say."""
+"""Who may see what now: asked of Slack as often as Slack lets us, closed where it does not say."""
 
 import logging
 import time
@@ -14,7 +14,9 @@ from bot.slack.outbox import Outbox
 from bot.usecases.desk import Viewer
 
 log = logging.getLogger(__name__)
-REMEMBERED = 60.0  # seconds: a channel can turn private, a person can leave
+REMEMBERED = 60.0  # seconds at most: a channel can turn private, a person can leave
+# Seconds for each page of an answer: Slack takes 20 calls a minute for the channels of a workspace, 50 for those of a person.
+APART = {"conversations.list": 3.0, "users.conversations": 2.0}
 PAGES = 20
 MEMBERSHIPS = ("public_channel,private_channel,mpim", "public_channel,private_channel", "public_channel")
 
@@ -67,6 +69,8 @@ class Visibility:
             return False
         if channel.startswith("D"):
             return True
+        if await self._standing(who, user) == "member" and channel in (await self._public(who) or ()):
+            return True
         sight = await self.sight(who, user, None)
         return channel in (sight.viewer.channels or ()) or not sight.complete
 
@@ -112,11 +116,12 @@ class Visibility:
         if (kept := self._kept(key)) is not None:
             return frozenset(kept)
         found: set[str] = set()
-        cursor = ""
+        cursor, pages = "", 0
         if who.whole_enterprise:
             arguments["team_id"] = who.team
         try:
-            for _ in range(PAGES):
+            while pages < PAGES:
+                pages += 1
                 page: dict[str, Any] = {"cursor": cursor} if cursor else {}
                 answer = await self._outbox.call(who, method, limit=200, **arguments, **page)
                 found.update(
@@ -130,7 +135,7 @@ class Visibility:
         except (SlackApiError, UnsureError) as refused:
             log.info("%s: %s", method, refused.response.get("error") if isinstance(refused, SlackApiError) else refused)
             return None
-        self._keep(key, frozenset(found))
+        self._keep(key, frozenset(found), APART[method] * pages)
         return frozenset(found)
 
     async def _standing(self, who: Identity, user: str) -> str:
@@ -159,13 +164,13 @@ class Visibility:
         return frozenset(kept)
 
     def _kept(self, key: tuple[str, ...]) -> Any:
-        at, value = self._seen.get(key, (0.0, None))
-        return value if time.monotonic() - at < REMEMBERED else None
+        until, value = self._seen.get(key, (0.0, None))
+        return value if time.monotonic() < until else None
 
-    def _keep(self, key: tuple[str, ...], value: Any) -> None:
+    def _keep(self, key: tuple[str, ...], value: Any, seconds: float = REMEMBERED) -> None:
         if len(self._seen) > 5_000:
             self._seen.clear()
-        self._seen[key] = (time.monotonic(), value)
+        self._seen[key] = (time.monotonic() + min(seconds, REMEMBERED), value)
 
 
 def _standing_of(info: Mapping[str, Any], who: Identity) -> str:

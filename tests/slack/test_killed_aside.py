@@ -118,6 +118,16 @@ async def test_a_connection_that_is_lost_while_an_answer_is_given_leaves_one_ans
         assert len(world.ann.sees(world.channel)) == 2
 
 
+async def test_while_slack_says_that_it_failed_nothing_was_said_and_the_answer_itself_comes(world: World) -> None:
+    world.slack.fault("chat.postEphemeral", "status", times=7, value=503)
+    async with world.bot():
+        await _history(world)
+        await world.until(lambda: world.ann.sees(world.channel))
+        await world.quiet()
+        assert len(_shown(world, "incident")) == 1
+        assert _shown(world, LINE) == []
+
+
 async def test_what_is_given_up_is_said_though_the_worker_ends_while_it_is_put_away(
     http_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Who sees what: teams, private channels, direct messages, foreign members; and what never leaves."""
 
+import asyncio
 import logging
 
 import pytest
@@ -54,11 +55,11 @@ async def test_a_direct_message_is_seen_by_its_person_only(world: World) -> None
 
 
 async def test_a_person_who_left_the_private_channel_sees_its_incidents_no_longer(world: World) -> None:
-    async with world.bot() as door:
+    async with world.bot():
         await _incident(world, world.private)
         assert "1 incident" in await _asks(world, world.ann, "history")
         world.private.members.remove(world.ann.id)
-        door.room.visibility._seen.clear()  # a minute later
+        await asyncio.sleep(2.1)
         assert "0 incidents" in await _asks(world, world.ann, "history")
 
 
@@ -201,6 +202,22 @@ async def test_a_stranger_to_the_private_channel_settles_nothing(world: World) -
         assert kept.trials[0].result is None
 
 
+async def test_a_click_of_a_foreign_member_settles_nothing_and_says_why(world: World) -> None:
+    foreigner = Person(world.slack, world.team, "fay", home="TFOREIGN")
+    world.channel.members.add(foreigner.id)
+    world.channel.shared = True
+    async with world.bot():
+        ts = await _incident(world, world.channel)
+        answer = world.answers(world.channel, ts)[0]
+        for button in ("fixed", "evidence"):
+            await foreigner.click(world.channel, answer, button)
+        await world.until(lambda: len(foreigner.sees(world.channel)) == 2)
+        assert {one["text"] for one in foreigner.sees(world.channel)} == {"Only members of the workspace that installed me can do this."}
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [trial.result for trial in kept.trials] == [None]
+
+
 async def test_a_click_from_another_team_settles_nothing(world: World) -> None:
     stranger = Person(world.slack, world.team, "eve", home="TFOREIGN")
     world.channel.members.add(stranger.id)
@@ -286,6 +303,29 @@ async def test_an_incident_of_a_channel_that_turned_private_is_named_nowhere_els
         answer = await world.answer(world.channel, ts)
         assert "D-0001" not in words(answer)
         assert "D-0002" in words(answer)
+
+
+@pytest.mark.parametrize("said", [True, False])
+async def test_a_channel_that_turns_private_is_closed_to_others_at_once(world: World, said: bool) -> None:
+    """Slack says so in the channel; where that is not heard, a few seconds later."""
+    turned = world.slack.channel(world.team, "turns", members=[world.ann.id])
+    async with world.bot():
+        await _incident(world, turned)
+        assert "1 incident" in await _asks(world, world.bob, "history")
+        turned.kind = "group"
+        event = {"type": "message", "subtype": "channel_convert_to_private", "channel": turned.id, "channel_type": "group"}
+        if said:
+            await world.slack.emit(
+                world.team, event | {"user": world.ann.id, "text": "made this channel private", "ts": world.slack.clock.ts()}
+            )
+            await world.quiet()
+        else:
+            await asyncio.sleep(3.1)
+        assert "0 incidents" in await _asks(world, world.bob, "history")
+        assert "1 incident" in await _asks(world, world.ann, "history")
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert kept.origin.private is said, "its rows too, as soon as it is heard of"
 
 
 @pytest.mark.parametrize("way", ["forget", "delete", "edit"])

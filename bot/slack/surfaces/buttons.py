@@ -29,7 +29,7 @@ from bot.slack.repeats import ANEW, again
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
 from bot.slack.surfaces.surface import Surface
-from bot.slack.surfaces.verbs import answer, refresh
+from bot.slack.surfaces.verbs import OURS_ONLY, answer, refresh
 from bot.slack.withdrawn import EVIDENCE, withdraw
 from bot.usecases.desk import Viewer
 from bot.usecases.reply import Unusable
@@ -87,7 +87,7 @@ async def _anew(room: Room, job: Job) -> None:
     """A diagnosis of its own for a log that was diagnosed a moment ago elsewhere."""
     body = job.body
     if not await _may_touch(room, job, body["channel"]):
-        await _tell(room, job, NOT_YOURS)
+        await _tell(room, job, OURS_ONLY if body["foreign"] else NOT_YOURS)
         return
     place = Place(body["channel"], body["thread_ts"])
     if said := await used_up(room, job, place):
@@ -132,7 +132,7 @@ async def _incident(room: Room, job: Job) -> None:
         return
     place = Place(kept.origin.channel, kept.origin.thread)
     if not await _may_touch(room, job, place.channel):
-        await _tell(room, job, NOT_YOURS)
+        await _tell(room, job, OURS_ONLY if body["foreign"] else NOT_YOURS)
         return
     if body["action"] == "evidence":
         await _evidence(room, job, place, incident)

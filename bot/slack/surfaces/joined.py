@@ -1,4 +1,4 @@
-"""Added to a channel: one hello, for the one who invited it."""
+"""Added to a channel: one hello, for the one who invited it. Left it, or it turned private: who may see what is asked anew."""
 
 from bot.slack.inbox import Arrival
 from bot.slack.outbox import Place
@@ -12,13 +12,17 @@ HELLO = (
 
 
 def takes(arrival: Arrival) -> bool:
-    """The bot itself joined or left a channel."""
-    return arrival.kind in ("joined", "left")
+    """The bot itself joined or left a channel, or a channel turned private."""
+    return arrival.kind in ("joined", "left", "turned")
 
 
 async def work(room: Room, job: Job) -> None:
     """Said once, to the inviter alone."""
     room.visibility.forget(str(job.body.get("channel")))
+    if job.arrival.kind == "turned":
+        channel = job.body["channel"]
+        await room.store.channel_became(job.who.team, channel, await room.visibility.is_private(job.who, channel))
+        return
     inviter = job.body.get("inviter")
     if job.arrival.kind != "joined" or not inviter or not job.body["channel"]:
         return

@@ -38,6 +38,7 @@ SHARED = frozenset({"size", "explain", "watch", "unwatch"})
 
 HOUSE_ONLY = frozenset({"forget", "outcome", "watch", "unwatch", "settings", "audit"})
 """Verbs that members of another workspace in a shared channel may not use."""
+OURS_ONLY = "Only members of the workspace that installed me can do this."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ async def answer(room: Room, job: Job, said: Verb) -> Said:
         found = await incident_of(room, job, Place(body["channel"], body["thread_ts"]))
         here = found.id if found else None
     if sight.foreign and said.name in HOUSE_ONLY:
-        return [], "Only members of the workspace that installed me can do this."
+        return [], OURS_ONLY
     try:
         return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
     except Unusable as unusable:
