@@ -31,7 +31,7 @@ LOGIN = b"<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>
 @dataclass
 class Fault:
     method: str
-    kind: str  # garbled (200, but not what Slack says) | ratelimited | status | error | slow (carried out later) | late (answered later) | drop
+    kind: str  # close (of a socket, before its hello) | garbled (200, but not what Slack says) | ratelimited | status | error | slow (carried out later) | late (answered later) | drop
     times: int = 1
     value: Any = None
 
@@ -457,6 +457,9 @@ class FakeSlack:
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
+        if self._fault("hello"):
+            await socket.close()
+            return socket
         await socket.send_json({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}})
         self._sockets.append(socket)
         assert request.transport is not None

@@ -135,6 +135,16 @@ async def test_a_connection_that_breaks_without_a_word_is_made_again(socket_worl
         await world.answer(world.channel, ts)
 
 
+async def test_a_connection_that_ends_before_slacks_hello_is_made_again(socket_world: World) -> None:
+    world = socket_world
+    async with world.bot():
+        world.slack.fault("hello", "close", times=3)
+        await world.slack.disconnect()
+        await world.slack.connected()
+        assert [fault.times for fault in world.slack.faults] == [0]
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+
+
 async def test_socket_mode_switched_off_and_on_again_needs_no_restart_and_leaves_no_trace(
     socket_world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
