@@ -9,6 +9,10 @@ from bot.rulebook.sizing_words import load_sizing_words
 _SIGNS = "\u3000-\u303f\u3040-\u9fff\uac00-\ud7af\uff00-\uffef"
 """What is written in Chinese, Japanese or Korean."""
 _OTHER_SCRIPT = re.compile(rf"[{_SIGNS}]+")
+_WORD = re.compile(r"(?<![\w./-])[^\W\d_][^\W\d_']*|(?<=\d)(?:тыс|tys)\b")
+_GLUED = re.compile(r"[\w/]|-\w")
+_LONGEST = 3
+"""Words that stand for one thing together, at most."""
 _OF_ELSE = r"(?! (?:of )?(?:pool|kv|weights|checkpoint|other|cpu|offload|ram))"
 _BOXES = re.compile(r"(?i)(?<![\w-])(?:(\d{1,2}) (?:x )?)?(?:DGX|HGX)s?[ -](?=(?:A100|A800|H100|H800|H200|H20|B200|B300)\b)")
 """Machines with eight cards, by their makers' names."""
@@ -23,17 +27,27 @@ def in_english(text: str, gpus: Gpus) -> str:
 
 
 @cache
-def _words(signs: bool) -> re.Pattern[str]:
-    """What stands for something in English; the longest first."""
-    said = sorted((word for word in load_sizing_words().stands_for if bool(_OTHER_SCRIPT.search(word)) is signs), key=len, reverse=True)
-    told = "|".join(re.escape(word).replace(r"\ ", " ?" if signs else " ") for word in said)
-    return re.compile(told if signs else rf"(?i)(?<![\w./-])(?:{told})(?![\w/]|-\w)|(?<=\d)(?: ?(?:тыс|tys)\b\.?)")
+def _signs() -> re.Pattern[str]:
+    """What stands for something in English and is written in signs; the longest first."""
+    said = sorted(filter(_OTHER_SCRIPT.search, load_sizing_words().stands_for), key=len, reverse=True)
+    return re.compile("|".join(re.escape(word).replace(r"\ ", " ?") for word in said))
 
 
 def _translated(text: str) -> str:
+    """Runs of words are looked up, the longest first: one pattern of all of them would take longer to compile than to ask."""
     table = load_sizing_words().stands_for
-    text = _words(True).sub(lambda match: f" {table.get(match[0]) or table[match[0].replace(' ', '')]} ", text)
-    return _words(False).sub(lambda match: table.get(match[0].lower().strip(" ."), match[0]), text)
+    if _OTHER_SCRIPT.search(text):
+        text = _signs().sub(lambda match: f" {table.get(match[0]) or table[match[0].replace(' ', '')]} ", text)
+    words, made, done = list(_WORD.finditer(text)), "", 0
+    for first, word in enumerate(words):
+        if word.start() < done:
+            continue
+        runs = (text[word.start() : last.end()] for last in reversed(words[first : first + _LONGEST]))
+        found = next((run for run in runs if run.lower() in table and not _GLUED.match(text, word.start() + len(run))), None)
+        if found is not None:
+            made += text[done : word.start()] + table[found.lower()]
+            done = word.start() + len(found)
+    return made + text[done:]
 
 
 def _figures(text: str) -> str:
@@ -56,12 +70,18 @@ def _counted_in_signs(text: str) -> str:
     return re.sub(rf"({number}) ?[{words.machines}]", lambda match: f" {numbers.get(match[1]) or match[1]} nodes ", text)
 
 
-@cache
-def _number_before() -> re.Pattern[str]:
-    """A number right before a card: in words, or in figures where it says what it counts (`8 cards of`, `8-gpu`)."""
-    words = "|".join(map(re.escape, sorted(load_sizing_words().numbers, key=len, reverse=True)))
-    counts = r"[ -](?:gpus?|cards?)(?: (?:of|de|d'|von|da))?"
-    return re.compile(rf"(?i)(?<![\w.-])(?:(?P<word>{words})(?:{counts})?|(?P<figure>\d{{1,3}}){counts}) $")
+_BEFORE = re.compile(r"(?<![\w.-])(?P<said>[^\s-]+(?: of)?)(?P<counts>[ -](?:gpus?|cards?)(?: (?:of|de|d'|von|da))?)? $", re.IGNORECASE)
+"""A number right before a card: in words, or in figures where it says what it counts (`8 cards of`, `8-gpu`)."""
+
+
+def _number_before(text: str) -> tuple[int, int] | None:
+    """(where it begins, the number)."""
+    before = _BEFORE.search(text)
+    if before is None:
+        return None
+    said = before["said"].lower()
+    count = load_sizing_words().numbers.get(said) or (int(said) if before["counts"] and said.isdecimal() and len(said) < 4 else None)
+    return None if count is None else (before.start(), count)
 
 
 def _numbers_of_boxes(text: str) -> str:
@@ -82,14 +102,12 @@ def _counted(text: str, gpus: Gpus) -> str:
         behind = re.match(r" (\d{1,3})x(?= |$)", text[mention.end :])
         next_card = mentions[number + 1].start if number + 1 < len(mentions) else -1
         article, _, name = mention.text.partition(" ")
-        before = _number_before().search(text[: mention.start])
         if behind and next_card not in range(mention.end, mention.end + behind.end() + 2):
             text = f"{text[: mention.end]} x{behind[1]}{text[mention.end + behind.end() :]}"
         elif article.lower() in numbers:
             text = f"{text[: mention.start]}{numbers[article.lower()]}x {name}{text[mention.end :]}"
-        elif before:
-            count = numbers[before["word"].lower()] if before["word"] else int(before["figure"])
-            text = f"{text[: before.start()]}{count}x {text[mention.start :]}"
+        elif before := _number_before(text[: mention.start]):
+            text = f"{text[: before[0]]}{before[1]}x {text[mention.start :]}"
     return text
 
 

@@ -6,7 +6,8 @@ from bot.usecases.sizing.figures import KV_TYPE, KV_WORD
 from bot.usecases.sizing.formats import ANY_FORMAT
 from bot.usecases.sizing.reader import Reader
 
-_NO = r"(?:no|not|without|w/o|don't use|do not use)(?: (?:using|any|in|on|an?|the))*[ -]"
+_NO = r"(?:no|not|without|w/o|don't)(?: (?:use|using|any|in|on|an?|the))*[ -]"
+_ANY = re.compile(r"\b(?:no|not|without|don't|instead of|rather than|except)\b|\bw/o ", re.IGNORECASE)
 _PUT = {
     r"expert[ -]parallel(?:ism)?|ep": ("enable_expert_parallel", False),
     r"eager(?: mode)?": ("enforce_eager", False),
@@ -24,6 +25,8 @@ _CARD = re.compile(r"(?:\b(?:not|no|without|instead of|rather than|except)(?: (?
 
 def read_without(reader: Reader) -> None:
     """Switches that are turned off, what nobody wants, and cards that are not the ones."""
+    if not _ANY.search(reader.rest):
+        return
     for words, (name, value) in _PUT.items():
         for _ in reader.take(rf"{_NO}(?:{words})"):
             reader.put(name, value)

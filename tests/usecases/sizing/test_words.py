@@ -379,6 +379,7 @@ def test_a_relative_of_a_known_model_is_not_taken_for_it(name: str, model: str) 
     ("without fp8", {}),
     ("no fp8, no lora and w/o mtp", {}),
     ("ohne fp8", {}),
+    ("do not use fp8", {}),
     ("sin fp8", {}),
     ("without fp8 kv cache", {"kv_cache_dtype": "auto"}),
     ("not eager", {"enforce_eager": False}),
