@@ -135,6 +135,8 @@ def head_of(found: Sequence[Signature], group: str = "") -> Head:
             rank = values["rank"]
         if rule.role and (rule.role != "rank" or named is None):
             named = (rule, values)
+    if named is not None and "ip" in fields:
+        named = (named[0], named[1] | {"ip": fields["ip"]})  # Ray's tag stands outside the worker's own
     carriers = tuple(rule.id for rule, _ in found if carries(rule))
     return Head(
         signatures=found, speaker=_speaker(named, ".".join(groups), rank), level=fields.get("level"), at=fields.get("at"),

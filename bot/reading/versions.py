@@ -23,6 +23,8 @@ _PRINTED = (
 )
 _OWN_CAPTURE = "Capturing CUDA graphs ("  # other engines capture too, and say it otherwise
 _NUMBER = re.compile(r"(?<![\d.])0\.\d{1,2}\.\d{1,2}(?:\.\d)?(?:\.?post\d)?(?![\d.]*\d)")
+_SPOKEN_OF = re.compile(r"(?<![\w/.-])vllm(?![\w/.-])")
+"""In somebody's words; in a path or a name it may be whose code another engine runs."""
 _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
 """How a row of a table ends whose version is not the one that failed."""
 _FOLDER = re.compile(r"(?<!/envs)/vllm[-_]v?(0\.\d{1,2}\.\d{1,2}(?:\.?(?:post|rc)\d+)?)(?=/|\+|-py|\.dist-info)")
@@ -48,7 +50,11 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
     best = max(others, default=(0, "unknown"))
     if best[0] and best[0] * 2 >= score["vllm"]:
         return best[1]
-    return "vllm" if score["vllm"] else "unknown"
+    return (
+        "vllm"
+        if score["vllm"] or (not best[0] and any(_SPOKEN_OF.search(fact.text) for fact in facts if "prose" in fact.kinds))
+        else "unknown"
+    )
 
 
 def printed_version(facts: Sequence[Fact], engine: str, frames: Sequence[Frame] = ()) -> str | None:

@@ -183,3 +183,28 @@ def test_a_word_in_quotes_that_something_matched_is_no_complaint() -> None:
     up = '(APIServer pid=1) INFO:     10.0.0.9:1 - "POST /v1/embeddings HTTP/1.1" 200 OK\n'
     assert judged(up + 'The alert matched the string "out of memory" in a warning. False alarm?')["phase"] == "not_oom"
     assert judged(up + 'Then it prints "out of memory" and dies during a long request.')["phase"] == "serving"
+
+
+@pytest.mark.parametrize(
+    ("words", "phase"),
+    [
+        ("the pod restarts every few hours, is vllm leaking memory?", "unknown"),
+        ("vllm leaks memory, after 3 hours it crashes", "serving"),
+        ("GPU memory grows with every request until vllm OOMs. Is it a leak?", "serving"),
+    ],
+)
+def test_who_asks_whether_it_leaks_does_not_say_so(words: str, phase: str) -> None:
+    document = judged(words)
+    assert (document["phase"], document["engine"]) == (phase, "vllm")
+
+
+def test_an_engine_in_a_path_is_not_spoken_of() -> None:
+    assert judged("Traceback in /opt/vllm/run.py: it runs out of memory")["engine"] == "unknown"
+
+
+def test_a_context_that_must_stay_is_not_advised_to_be_shorter() -> None:
+    check = "ValueError: To serve at least one request with the model's max seq len (131072), (24.0 GiB KV cache is needed, which is larger than the available KV cache memory (17.42 GiB). Based on the available memory, the estimated maximum model length is 95136."
+    change = judged(check)["recommendation"]
+    assert (change["flag"], change["direction"]) == ("--max-model-len", "lower")
+    kept = judged(check + "\n\nConstraint from product: 128k context must stay.")
+    assert all(c["flag"] != "--max-model-len" for c in (kept["recommendation"], *kept["alternatives"]))

@@ -4,7 +4,7 @@ import pytest
 
 from bot.reading.signatures import Signatures
 from bot.rulebook.load import load_rulebook
-from tests.reading.material import signed
+from tests.reading.material import evidence, signed
 
 WORKER = "(Worker_TP3 pid=12) ERROR 11-18 10:00:00 [gpu_worker.py:298] boom"
 
@@ -93,3 +93,10 @@ def test_a_traceback_below_a_signed_header_belongs_to_its_process() -> None:
 def test_a_traceback_that_nobody_signed_is_nobodys() -> None:
     text = "(Worker_TP1 pid=1) ERROR 11-18 10:00:00 [x.py:1] boom\nTraceback (most recent call last):\nValueError: x"
     assert [label for _, label, _ in signed(text)] == ["Worker_TP1", "", ""]
+
+
+def test_two_nodes_of_ray_whose_workers_sign_alike_are_two_processes() -> None:
+    line = "(RayWorkerProc pid=231, ip={}) (Worker_TP1 pid=231) ERROR 10-01 10:00:00 [multiproc_executor.py:1] x"
+    found = evidence(line.format("10.0.0.5") + "\n" + line.format("10.0.0.6"))
+    assert [(one.speaker.label, one.speaker.ip) for one in found.errors] == [("Worker_TP1", "10.0.0.5"), ("Worker_TP1", "10.0.0.6")]
+    assert len(found.ranks) == 2
