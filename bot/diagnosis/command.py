@@ -31,17 +31,17 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     """The start with the one change; None where it is no flag, has no value yet, or another program starts the engine its own way."""
     if not rule.flag or (value is None and (rule.direction in NEEDS_A_VALUE or rule.value in COMPUTED)):
         return None
-    given = given_start(book, scene)
+    given, engine = given_start(book, scene), scene.evidence.engine
     if rule.flag.isupper():
         return _with_variable(book, rule, value, scene, given)
-    if not (flag := _on_command_line(book, rule.flag, scene.evidence.engine)):
+    if not (flag := _on_command_line(book, rule.flag, engine)):
         return f"{rule.flag}={value}" if value and rule.direction != "remove" else None
     if given is not None:
         return _written(book, replace(rule, flag=flag), value, given, scene)
     if scene.has("other-launcher"):
         return None
-    begun = [*shlex.split(_put_together(book, flag, scene)), *_changed(replace(rule, flag=flag), value)]
-    return shlex.join(_brought_down(book, rule, value, begun, scene))
+    begun = shlex.split(_put_together(book, flag, scene))
+    return shlex.join(_brought_down(book, rule, value, _with_change(book, replace(rule, flag=flag), value, begun, engine), scene))
 
 
 def _on_command_line(book: Rulebook, flag: str, engine: str) -> str:

@@ -27,7 +27,8 @@ def deployment_of(book: Rulebook, evidence: Evidence) -> dict[str, Any]:
     shown |= dict.fromkeys(_SHOWN) | {name: known.value for name, known in source.arguments.items()}
     for argument in book.arguments:
         if argument.same_as:
-            shown[argument.same_as] = shown.get(argument.same_as) or shown.get(argument.name) or None
+            value = shown.get(argument.same_as) or shown.get(argument.name)
+            shown |= {argument.same_as: value} if value or argument.same_as in _SHOWN else {}
     own = ENGINES[evidence.engine].fraction if evidence.engine in ENGINES else ""
     printed = next((fact.fields["fraction"] for fact in evidence.facts if "fraction" in fact.fields), None)
     if own and printed is not None and shown.get(own) is None:

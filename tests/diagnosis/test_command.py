@@ -284,3 +284,15 @@ def test_what_stands_inside_another_arguments_json_is_no_flag_of_its_own() -> No
     command = judged(text)["recommendation"]["command"]
     assert '"num_speculative_tokens":4' in command
     assert "--num-speculative-tokens" not in command
+
+
+@pytest.mark.parametrize("start", ["vllm serve org/m1 ", "it fails with "])
+def test_what_another_argument_s_json_holds_is_changed_there(start: str) -> None:
+    propose = [frame("v1/worker/gpu_worker.py", "execute_model"), frame("v1/spec_decode/eagle.py", "propose")]
+    text = f'{start}--speculative-config \'{{"method":"eagle3","num_speculative_tokens":4}}\'\n' + worker(
+        "EngineCore", *propose, oom("1.00 GiB", "0.30 GiB")
+    )
+    document = judged(text)
+    change = next(one for one in (document["recommendation"], *document["alternatives"]) if one["flag"] == "--num-speculative-tokens")
+    assert '"num_speculative_tokens": 1' in change["command"]
+    assert "--num-speculative-tokens" not in change["command"]

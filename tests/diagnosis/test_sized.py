@@ -69,7 +69,9 @@ LOGPROBS = (
 )
 def test_log_probabilities_are_cut_to_what_was_free(tried: str, free: str, more: str, tokens: str) -> None:
     failed = worker("EngineCore_DP0", frame("v1/worker/gpu_model_runner.py", "_get_prompt_logprobs_dict"), oom(tried, free), pid=77)
-    assert offered(judged(LOGPROBS.format(more=more) + failed))["--max-num-batched-tokens"] == tokens
+    changes = offered(judged(LOGPROBS.format(more=more) + failed))
+    assert changes["--max-num-batched-tokens"] == tokens
+    assert "--max-num-seqs" not in changes  # they are as many as a prompt's tokens, whatever runs beside it
 
 
 PREFILL = '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py", line 100, in determine_available_memory'
