@@ -29,8 +29,10 @@ def parse_size(text: str) -> int:
 
 
 def gib(count: int | float) -> str:
-    """A byte count in the unit that reads best, binary: 64.00 MiB, 35.68 GiB."""
+    """A byte count in the unit that reads best, binary: 64.00 MiB, 35.68 GiB, and 0.61 GiB where no MiB were meant."""
     size = float(count)
+    if MIB <= abs(size) < GIB and size % MIB and abs(size - round(size / GIB, 2) * GIB) < 1:
+        return f"{size / GIB:,.2f} GiB"
     for unit, name in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if abs(size) >= unit:
             return f"{size / unit:,.2f} {name}"

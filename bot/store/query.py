@@ -19,6 +19,8 @@ ORDERED = ("version", "rank", "tp")
 
 _PIECE = re.compile(r'(?P<field>[A-Za-z_-]+):(?!//)(?P<value>"[^"]*"|\S*)|"(?P<phrase>[^"]*)"|(?P<word>\S+)')
 _ID = re.compile(r"[dD]-\d{1,9}")
+_EXCLUDED = re.compile(r"-[^\W\d_][\w.]{3,}")
+"""Not --a-flag, and not the short -tp of a start."""
 _AGO = re.compile(r"(\d{1,5})\s*(m|h|d|w)", re.IGNORECASE)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -61,6 +63,8 @@ def parse(text: str, now: datetime) -> Query:
         field = (piece["field"] or "").lower()
         if _ID.fullmatch(piece[0]):
             numbers.append(int(piece[0][2:]))
+        elif _EXCLUDED.fullmatch(piece["word"] or ""):
+            ignored.append(f"{piece[0][:40]}: a word cannot be excluded, only a field's value, as in -engine:sglang; it is left out.")
         elif not field or (not piece["value"] and field not in (*FIELDS, *MOMENTS)):  # `RuntimeError:` of a line that was copied is a word
             said = _phrase(piece["phrase"], piece["word"] or piece["field"])
             words += said

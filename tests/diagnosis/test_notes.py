@@ -44,7 +44,7 @@ def test_a_missing_estimate_is_asked_for_by_its_line() -> None:
     config = "(EngineCore pid=55) INFO 06-01 10:00:00 [core.py:113] Initializing a V1 LLM engine (v0.22.1) with config: model='/models/a'\n"
     (note,) = notes(config + "(EngineCore pid=55) INFO 06-01 10:01:00 [gpu_worker.py:508] Available KV cache memory: 11.92 GiB\n" + SUMMARY)
     assert "Estimated CUDA graph memory" in note
-    assert note.startswith("593.92 MiB of the budget of rank 0")
+    assert note.startswith("0.58 GiB of the budget of rank 0")
 
 
 def test_terms_that_do_not_add_up_are_said() -> None:

@@ -23,6 +23,12 @@ def test_a_field_without_a_value_and_a_comparison_that_makes_no_sense_are_said()
     assert "7d" in asked.ignored[2]
 
 
+def test_a_word_is_not_excluded_and_that_is_said() -> None:
+    query = parse('"out of memory" -sglang -tp --enforce-eager', NOW)
+    assert query.words == ("out of memory", "tp", "enforce eager")
+    assert query.ignored == ("-sglang: a word cannot be excluded, only a field's value, as in -engine:sglang; it is left out.",)
+
+
 def test_a_value_is_excluded_and_a_comparison_or_a_rule_is_not() -> None:
     assert parse("-phase:serving -version:0.20", NOW).terms == (Term("phase", "!=", "serving"), Term("version", "!=", "0.20"))
     asked = parse("-version:>=0.20 -rule:frame.warm-up -card:h100", NOW)
