@@ -10,6 +10,7 @@ from bot.domain.diagnosis import ReportedBudget
 from bot.domain.engines import ENGINES, HIGHEST_FRACTION
 from bot.domain.evidence import Fact
 from bot.domain.size import GIB, MIB, gib
+from bot.rulebook.gpus import load_gpus
 
 POOL_ITSELF = 0.98
 """The share of the pool from which a request is that for the pool itself: both are printed with two digits."""
@@ -73,6 +74,8 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     weights = figure(budget, "weights_bytes")
     if total is None and weights and kv is not None:
         total = implied_total(weights, kv, now)
+    if total is None and kv is not None and kv > 0 and needed:
+        total = _named_total(scene)
     most = min(HIGHEST_FRACTION, math.floor(free / total * 100) / 100) if free and total else HIGHEST_FRACTION
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
@@ -88,6 +91,13 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     if total and kv is not None and kv + (value - now) * total < (needed or 1):
         return None, None  # not even the largest fraction holds one request
     return (f"{value:.2f}", None) if value > now else (None, None)
+
+
+def _named_total(scene: Scene) -> int | None:
+    """The bytes of the one card that somebody names; None where none is, or its memory is a machine's."""
+    card = scene.evidence.deployment.gpu
+    spec = load_gpus().by_id.get(card.value) if card is not None and card.origin == "log" else None
+    return None if spec is None or spec.unified else spec.total
 
 
 def of_budget(scene: Scene, budget: ReportedBudget | None) -> Iterator[Fact]:

@@ -206,5 +206,6 @@ def test_a_context_that_must_stay_is_not_advised_to_be_shorter() -> None:
     check = "ValueError: To serve at least one request with the model's max seq len (131072), (24.0 GiB KV cache is needed, which is larger than the available KV cache memory (17.42 GiB). Based on the available memory, the estimated maximum model length is 95136."
     change = judged(check)["recommendation"]
     assert (change["flag"], change["direction"]) == ("--max-model-len", "lower")
-    kept = judged(check + "\n\nConstraint from product: 128k context must stay.")
+    kept = judged(check + "\n\nL40S, util 0.92. Constraint from product: 128k context must stay.")
+    assert kept["recommendation"]["flag"] == "--kv-cache-dtype"  # 0.95 of that card adds 1.3 of the 6.6 GiB that are missing
     assert all(c["flag"] != "--max-model-len" for c in (kept["recommendation"], *kept["alternatives"]))
