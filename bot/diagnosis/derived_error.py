@@ -16,6 +16,7 @@ BEYOND_CAPTURED = 256 * MIB
 """512 tokens of the widest layer that was seen, 2 bytes each, take a tenth of it."""
 SAMPLER_BYTES = (4, 8, 12)
 NOT_PYTORCH = 8 * GIB  # more than a process has beside what PyTorch counts
+LARGEST_TENSOR = 8 * GIB  # of those that a load was seen to ask for at once
 NO_POOL = 0.75  # of the budget: what a pool leaves of it is little
 USUAL_UTILIZATION = 0.9
 _CONTEXT = 3 * GIB  # more than a process keeps on a card that it only reaches over to
@@ -44,6 +45,8 @@ def of_error(book: Rulebook, evidence: Evidence, error: Fact) -> Iterator[Fact]:
         yield stated("sampler-size", error, rows=rows[0], vocabulary=rows[1], width=rows[2])
     if tried and total and tried > total:
         yield stated("tried-exceeds-card", error)
+    if tried and tried > LARGEST_TENSOR and "torch_oom" in error.kinds:
+        yield stated("tried-exceeds-tensors", error)
     if tried and free and free > 50 * tried and free > GIB:
         yield stated("free-far-above-tried", error, says=f"{gib(free)} were free and {gib(tried)} were asked for")
     if tried and unallocated is not None:
