@@ -214,6 +214,30 @@ async def test_doctor_says_that_all_is_well(world: World) -> None:
         assert wrong == []
 
 
+async def test_doctor_says_whether_anything_ever_came_and_which_click_lets_it_come(world: World) -> None:
+    async with world.bot() as door:
+        before = {check.name: check for check in await door.checks()}["Slack events"]
+        assert before.ok is None
+        assert "None has come yet" in before.says
+        assert "Event Subscriptions" in (before.mend or "")
+        await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+        await world.quiet()
+        after = {check.name: check for check in await door.checks()}["Slack events"]
+        assert (after.ok, after.mend) == (True, None)
+        assert "The last one came 20" in after.says
+
+
+async def test_doctor_names_socket_mode_that_was_switched_off(http_world: World) -> None:
+    world = http_world
+    world.slack.transport = "socket"
+    async with world.bot() as door:
+        world.slack.linked = False
+        check = {check.name: check for check in await door.checks()}["Slack Socket Mode"]
+        assert check.ok is False
+        assert "link_disabled" in check.says
+        assert "Socket Mode on" in (check.mend or "")
+
+
 async def test_doctor_names_a_refused_token(world: World) -> None:
     world.expected_refusals = {"invalid_auth"}
     async with world.bot(world.settings(slack_bot_token="xoxb-of-yesterday")) as door:
