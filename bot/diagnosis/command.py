@@ -14,12 +14,13 @@ from bot.diagnosis.within import within
 from bot.domain.deployment import Setting
 from bot.domain.evidence import Evidence
 from bot.domain.known import Known
+from bot.domain.rank import Grid
 from bot.rulebook.book import Rulebook
 from bot.rulebook.files import ArgumentRule, Launch, RemedyRule
 from bot.rulebook.versions import UnknownVersion, holds
 
-MANY = {"tensor_parallel_size": "N", "pipeline_parallel_size": "M"}
-"""Stands for a number of ranks or stages that nobody told."""
+MANY = {"tensor_parallel_size": "N", "pipeline_parallel_size": "M", "data_parallel_size": "K"}
+"""Stands for a number of ranks, stages or replicas that nobody told."""
 CONTAINERS = ("docker", "podman", "nerdctl")
 """What passes a variable on only where it is told to."""
 NEEDS_A_VALUE = ("lower", "raise", "set")
@@ -208,14 +209,18 @@ def _unchanged(book: Rulebook, flag: str, scene: Scene) -> Iterator[str]:
 def hinted(evidence: Evidence) -> Mapping[str, int]:
     """The sizes that tags only show the least of, where no flag says them."""
     grid = evidence.grid
-    sizes = {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp} if grid.at_least else {}
+    sizes = _sizes(grid) if grid.at_least else {}
     return {name: size for name, size in sizes.items() if size and size > 1 and evidence.deployment.number(name) is None}
+
+
+def _sizes(grid: Grid) -> Mapping[str, int | None]:
+    return {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp, "data_parallel_size": grid.dp}
 
 
 def _by_tags(scene: Scene) -> dict[str, Known[Setting]]:
     """Sizes that the tags of the workers say where no flag does; expert parallelism is in them only where it is on."""
     grid, failing = scene.evidence.grid, scene.failing
-    sizes = {} if grid.at_least else {"tensor_parallel_size": grid.tp, "pipeline_parallel_size": grid.pp}
+    sizes = {} if grid.at_least else _sizes(grid)
     told: dict[str, Known[Setting]] = {name: Known(size) for name, size in sizes.items() if size and size > 1}
     told |= {name: Known(MANY[name]) for name in hinted(scene.evidence)}
     if failing is not None and "_EP" in failing.label:

@@ -296,3 +296,13 @@ def test_what_another_argument_s_json_holds_is_changed_there(start: str) -> None
     change = next(one for one in (document["recommendation"], *document["alternatives"]) if one["flag"] == "--num-speculative-tokens")
     assert '"num_speculative_tokens": 1' in change["command"]
     assert "--num-speculative-tokens" not in change["command"]
+
+
+def test_replicas_that_the_tags_show_stand_in_the_command() -> None:
+    capture = (frame("v1/worker/gpu_worker.py", "compile_or_warm_up_model"), frame("v1/worker/gpu_model_runner.py", "capture_model"))
+    both = worker("Worker_DP0_TP1", *capture, oom("3.00 GiB", "1.00 GiB")) + "\n" + worker("Worker_DP1_TP0", "NCCL error", pid=8)
+    assert suggested(both).startswith("vllm serve MODEL --tensor-parallel-size 2 --data-parallel-size 2 ")
+    one = worker("Worker_DP1_TP1", *capture, oom("3.00 GiB", "1.00 GiB"))
+    assert suggested(one).startswith("vllm serve MODEL --tensor-parallel-size N --data-parallel-size K ")
+    assert "K in the command stands for the number of data-parallel ranks: their tags show 2 or more." in told(one)
+    assert "data-parallel" not in suggested(worker("Worker_TP1", *capture, oom("3.00 GiB", "1.00 GiB")))
