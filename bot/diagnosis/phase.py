@@ -136,6 +136,11 @@ def _progressed(book: Rulebook, scene: Scene, out: Set[str]) -> Iterator[PhaseFi
     yield PhaseFinding(then, "hint", f"mark.{mark.fact}", (proof(fact, f"mark.{mark.fact}", scene.evidence.lines),))
 
 
+def _allocated(scene: Scene) -> bool:
+    """Was it an allocation that failed, which no check makes?"""
+    return scene.error_fact is not None and "allocation-failed" in scene.error_fact.kinds
+
+
 def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: list[PhaseFinding]) -> tuple[Possible, ...]:
     """Other phases that a finding of at least the same weight, or the last mark, leaves open. None when the verdict is certain."""
     if chosen.weight == "decisive":
@@ -147,6 +152,6 @@ def also_possible(book: Rulebook, scene: Scene, chosen: PhaseFinding, found: lis
     mark = last_mark(book, scene) if chosen.phase != "not_oom" else None  # how far it came is no sign that memory was short
     if mark is not None:
         for phase in (mark[0].then, *mark[0].also):
-            if phase != chosen.phase:
+            if phase != chosen.phase and not (phase == "kv_cache_sizing" and _allocated(scene)):
                 others.setdefault(phase, f"line {mark[1].line} is the last sign of how far it came")
     return tuple(Possible(phase, why) for phase, why in list(others.items())[:2])

@@ -140,3 +140,12 @@ def test_a_log_that_came_up_and_shows_no_error_is_no_failure() -> None:
 def test_preemption_is_pressure_and_no_failure() -> None:
     line = "WARNING 02-05 11:46:13 scheduler.py:1057] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space."
     assert judged(line)["phase"] == "not_oom"
+
+
+def test_a_check_is_not_possible_where_an_allocation_failed() -> None:
+    pool = "(Worker_TP0 pid=61) INFO 07-02 03:03:15 [gpu_worker.py:447] Available KV cache memory: 40.18 GiB\n"
+    error = "(Worker_TP0 pid=61) ERROR 07-02 03:04:40 [multiproc_executor.py:971] "
+    failed = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 80.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 38.00 MiB is free."
+    document = judged(pool + error + failed)
+    assert document["verdict"] == "likely"
+    assert "kv_cache_sizing" not in {document["phase"], *(one["phase"] for one in document["also_possible"])}
