@@ -16,6 +16,8 @@ MESSAGE_KEYS = ("message", "textPayload", "log", "msg", "line", "Line", "body", 
 _SURE_KEYS = ("message", "textPayload", "log", "msg", "line", "MESSAGE")
 """Enough without a time; the others stand in any JSON."""
 _TIME_KEYS = ("timestamp", "@timestamp", "time", "asctime", "date", "ts", "__REALTIME_TIMESTAMP")
+_TELLING = tuple(f'"{key}"' for key in (*_TIME_KEYS, *_SURE_KEYS))
+"""Without one of these keys an object is no record of a log."""
 _GROUP_KEYS = ("container_name", "pod_name", "containerName", "podName", "pod", "container", "host", "hostname", "service", "_SYSTEMD_UNIT")
 _LEVEL_KEYS = ("levelname", "level", "severity", "status")
 _ONE_LINE = re.compile(r'^\s*"(?:textPayload|message|log|msg|line|body|MESSAGE)"\s*:\s*"((?:[^"\\]|\\.)*)"?\s*,?\s*\}?,?\s*$')
@@ -78,7 +80,7 @@ def _pretty(head: str) -> bool:
 
 def _record_line(number: int, raw: str) -> Iterator[Shipped]:
     text = raw.strip().rstrip(",]")  # of an array, the brackets may be lost or stand on other lines
-    if not text.endswith("}"):
+    if not text.endswith("}") or not _may_be_record(text):
         return
     try:
         record = json.loads(text)
@@ -90,6 +92,13 @@ def _record_line(number: int, raw: str) -> Iterator[Shipped]:
             fields["frames"] = "\n".join(stack(record))
         if (shipped := _of_record(number, fields)) is not None:
             yield from _split(shipped)
+
+
+def _may_be_record(text: str) -> bool:
+    for key in _TELLING:
+        if key in text:
+            return True
+    return "\\u" in text  # a key may be written so
 
 
 def _flat(record: Mapping[str, Any], depth: int = 0) -> dict[str, str]:

@@ -127,3 +127,8 @@ def test_records_of_an_array_that_lost_its_brackets_are_read_however_many_they_a
 def test_documents_one_after_another_are_each_read() -> None:
     document = json.dumps({"data": {"result": [{"values": [["1", LINES[1]]]}]}})
     assert texts("\n".join([document] * 2000)) == [TEXTS[1]] * 2000
+
+
+def test_an_objects_key_may_be_written_out_and_one_without_a_logs_keys_is_the_line_itself() -> None:
+    assert texts(r'{"\u006dessage": "CUDA out of memory", "id": 7}') == ["CUDA out of memory"]
+    assert texts('{"text": "CUDA out of memory", "id": 7}') == ['{"text": "CUDA out of memory", "id": 7}']
