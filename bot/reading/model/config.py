@@ -5,8 +5,8 @@ from typing import Any
 
 from bot.domain.shape import CACHES, Cache, ModelShape
 from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
-from bot.reading.model.layers import MOST_LAYERS, layer_kinds, layer_rule, mtp_kinds, per_block
-from bot.reading.model.numbers import Config
+from bot.reading.model.layers import layer_kinds, layer_rule, mtp_kinds, per_block
+from bot.reading.model.numbers import MOST_LAYERS, Config
 from bot.reading.model.resolved import resolve
 from bot.rulebook.family import Family, LayerRule
 from bot.rulebook.models import Models
@@ -28,7 +28,7 @@ GENERATIONS = tuple(str(major) for major in range(7, 16))
 def read_shape(raw: Mapping[str, Any], models: Models, hf_quant_config: Mapping[str, Any] | None = None, compute: str = "") -> ModelShape:
     """The shape of the model that `raw`, a parsed config.json, describes. `compute`: of the device, where caches depend on it.
 
-    Raises UnknownArchitecture, or Missing when a field that decides is absent; both messages name it.
+    Raises UnknownArchitecture, or MissingField when a field that decides is absent; both messages name it.
     """
     found = resolve(raw, models)
     text, architecture = found.text, found.architecture

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from bot.domain.tensors import ModelTensors, Part, Stretch, Table
+from bot.reading.model.numbers import MissingField
 from bot.reading.model.tensor_attention import grouped, head_dim
 from bot.reading.model.tensor_feeds import feed_forward
-from bot.reading.model.tensor_fields import Fields, MissingField, plausible_layers
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_latent import latent
 from bot.reading.model.tensor_ngrams import stream_mixer
 from bot.reading.model.tensor_parts import F32, Modules, column, copied, row, vector

@@ -4,12 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.shape import Cache, Heads
-from bot.reading.model.numbers import Config, Missing
+from bot.reading.model.numbers import MOST_LAYERS, Config, MissingField
 from bot.rulebook.family import Family, LayerRule
-
-MOST_LAYERS = 10_000
-"""More than any model has; a larger number is a slip, and a list of as many layers would fill the memory."""
-
 
 FORMER: Mapping[str, Sequence[str]] = {
     "linear_attention": ("mamba",),
@@ -25,11 +21,11 @@ def by_name(names: Mapping[str, str], item: str) -> str | None:
 
 
 def layer_rule(config: Config, family: Family) -> LayerRule:
-    """The first rule of the family that applies. Raises Missing when none does."""
+    """The first rule of the family that applies. Raises MissingField when none does."""
     for rule in family.layers:
         if _applies(rule, config):
             return rule
-    raise Missing(f"config.json of {config.architecture} does not say what kind its layers are")
+    raise MissingField(f"config.json of {config.architecture} does not say what kind its layers are")
 
 
 def _applies(rule: LayerRule, config: Config) -> bool:
@@ -57,22 +53,30 @@ def _holds(config: Config, name: str, wanted: Any) -> bool:
 
 
 def layer_kinds(rule: LayerRule, config: Config) -> list[str]:
-    """The kind of every layer by that rule. Raises Missing for a layer that it does not know."""
-    count = config.get("layers")
-    if count is not None and not 0 < count <= MOST_LAYERS:
-        raise Missing(f"config.json of {config.architecture} says {count} layers; 1 to {MOST_LAYERS:,} can be planned")
+    """The kind of every layer by that rule, after those ahead of the first. Raises MissingField for a layer that it does not know."""
+    _plausible(config, config.get("layers"))
     kinds = READERS[rule.reader](rule, config)
-    ahead = [rule.ahead_are] * min(config.count(rule.ahead), MOST_LAYERS) if rule.ahead else []
-    return [*ahead, *kinds[:-1], rule.last or kinds[-1]] if kinds else ahead
+    if rule.last:
+        kinds[-1:] = [rule.last]
+    return [rule.ahead_are] * _plausible(config, config.get(rule.ahead)) + kinds
+
+
+def _plausible(config: Config, count: int | None) -> int:
+    """So many layers, none where the file says nothing; MissingField when no model has as many."""
+    if count is not None and not 0 < count <= MOST_LAYERS:
+        raise MissingField(f"config.json of {config.architecture} says {count} layers; 1 to {MOST_LAYERS:,} can be planned")
+    return count or 0
 
 
 def mtp_kinds(config: Config, family: Family, count: int) -> list[str]:
-    """The kinds of `count` layers behind the last one, where the list of layers goes on with them. Raises Missing where it does not."""
+    """The kinds of `count` layers behind the last one, where the list of layers goes on with them; else MissingField."""
     rule = layer_rule(config, family)
     listed = [*config.raw(rule.list)[config.need("layers") :], *(config.raw("mtp_layer_types") or ())]
     behind = [str(item) for item in listed][:count]
     if len(behind) < count:
-        raise Missing(f"config.json of {config.architecture} lists {len(behind)} of its {count} layers for further tokens in {rule.list}")
+        raise MissingField(
+            f"config.json of {config.architecture} lists {len(behind)} of its {count} layers for further tokens in {rule.list}"
+        )
     return [_mapped(rule, item, config) for item in behind]
 
 
@@ -94,7 +98,7 @@ def _mapped(rule: LayerRule, item: str, config: Config) -> str:
     kind = by_name(rule.map, item) or rule.map.get("else")
     if kind is None:
         key = rule.list or rule.letters
-        raise Missing(f"config.json of {config.architecture} has a layer {item!r} in {key} that rules/models does not know")
+        raise MissingField(f"config.json of {config.architecture} has a layer {item!r} in {key} that rules/models does not know")
     return kind
 
 
@@ -125,5 +129,5 @@ def _block_caches(config: Config, attention: Mapping[str, Any]) -> tuple[Cache, 
         return ()
     shared_by = attention.get("n_heads_in_group")
     if not shared_by:
-        raise Missing(f"config.json of {config.architecture} has an attention block without n_heads_in_group")
+        raise MissingField(f"config.json of {config.architecture} has an attention block without n_heads_in_group")
     return (Heads(config.count("heads") // shared_by, config.need("head_dim"), config.need("head_dim")),)

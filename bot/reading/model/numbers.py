@@ -6,9 +6,12 @@ from typing import Any
 
 from bot.rulebook.family import Family, Field, Word, as_field
 
+MOST_LAYERS = 4096
+"""More layers than any model has; a larger count is a mistake or mischief, and a list of as many would fill the memory."""
 
-class Missing(ValueError):
-    """A field that decides is not in config.json; the message names the keys that were looked for."""
+
+class MissingField(ValueError):
+    """A field that decides is not in the file, or cannot be meant so; the message names it."""
 
 
 class Config:
@@ -22,11 +25,7 @@ class Config:
 
     def raw(self, key: str) -> Any:
         """The value at a dotted key, None where there is none."""
-        for config in (self.text, self.outer):
-            value = at_path(config, key)
-            if value is not None:
-                return value
-        return None
+        return first_value((self.text, self.outer), key)
 
     def get(self, name: str) -> int | None:
         """The field `name` of the family's file, None when the config does not say and there is no default."""
@@ -36,18 +35,18 @@ class Config:
         return self.known[name]
 
     def need(self, name: str) -> int:
-        """The same, or Missing."""
+        """The same, or MissingField."""
         value = self.get(name)
         if value is None:
             looked = ", ".join(self._looked_for(name)) or name
-            raise Missing(f"config.json of {self.architecture} does not say its {name.replace('_', ' ')}: none of {looked} is there")
+            raise MissingField(f"config.json of {self.architecture} does not say its {name.replace('_', ' ')}: none of {looked} is there")
         return value
 
     def count(self, name: str) -> int:
-        """The same, or Missing when it is not at least 1."""
+        """The same, or MissingField when it is not at least 1."""
         value = self.need(name)
         if value < 1:
-            raise Missing(f"config.json of {self.architecture} says {value} for its {name.replace('_', ' ')}; it must be at least 1")
+            raise MissingField(f"config.json of {self.architecture} says {value} for its {name.replace('_', ' ')}; it must be at least 1")
         return value
 
     def word(self, word: Word) -> str | None:
@@ -94,6 +93,11 @@ class Config:
     def _looked_for(self, name: str) -> Iterable[str]:
         field = as_field(self.family.fields.get(name, ""))
         return [*field.keys, *field.sum, *field.product, *field.quotient]
+
+
+def first_value(tables: Iterable[Mapping[str, Any]], path: str) -> Any:
+    """The value at a dotted path of the first table that has one there; null counts as absent."""
+    return next((value for table in tables if (value := at_path(table, path)) is not None), None)
 
 
 def at_path(config: Mapping[str, Any], path: str) -> Any:

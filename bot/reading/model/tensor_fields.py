@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.reading.model.numbers import MOST_LAYERS, MissingField, first_value
 from bot.reading.model.resolved import resolve
 from bot.rulebook.models import Models
 
@@ -28,13 +29,6 @@ NAMES: Mapping[str, Sequence[str]] = {
     ),
     "theta": ("rope_theta",),
 }  # fmt: skip
-
-MOST_LAYERS = 4096
-"""More layers than any model has; a larger count is a mistake or mischief."""
-
-
-class MissingField(ValueError):
-    """A field that decides is not in the file, or cannot be meant so; the message names it."""
 
 
 def plausible_layers(count: int, what: str = "layers") -> int:
@@ -63,15 +57,7 @@ class Fields:
 
     def raw(self, key: str, default: Any = None) -> Any:
         """A key as the file writes it, dotted for a table within; null counts as absent."""
-        if "." in key:
-            table, _, inner = key.partition(".")
-            found = self.raw(table)
-            return found.get(inner, default) if isinstance(found, Mapping) else default
-        value = self.text.get(key)
-        if value is None:
-            value = self.config.get(key)
-        if value is None:
-            value = self.defaults.get(key)
+        value = first_value((self.text, self.config, self.defaults), key)
         return default if value is None else value
 
     def number(self, *keys: str) -> int:

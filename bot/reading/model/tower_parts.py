@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.domain.tensors import Linear, Module, Part, Plain, whole
-from bot.reading.model.tensor_fields import Fields, MissingField, plausible_layers
+from bot.reading.model.numbers import MissingField
+from bot.reading.model.tensor_fields import Fields, plausible_layers
 from bot.reading.model.tensor_parts import vector
 
 Modules = list[Module]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from bot.domain.tensors import Linear, Part
-from bot.reading.model.tensor_fields import Fields, MissingField
+from bot.reading.model.numbers import MissingField
+from bot.reading.model.tensor_fields import Fields
 from bot.reading.model.tensor_parts import undealt, vector
 from bot.reading.model.tower_parts import Modules, Sizes, back, blocks, full, patches, wide
 

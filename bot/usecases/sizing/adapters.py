@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bot.domain.size import GIB, gib
 from bot.domain.tensors import TensorGrid, Unplaceable
-from bot.reading.model.tensor_fields import MissingField
+from bot.reading.model.numbers import MissingField
 from bot.usecases.sizing.question import Asked
 from bot.usecases.sizing.values import Refused, amount, counted, flag
 from bot.usecases.sizing.weigh import weigh_adapters

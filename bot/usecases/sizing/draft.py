@@ -7,7 +7,7 @@ from typing import Any
 from bot.domain.foreign import foreign_json
 from bot.domain.shape import Cache, ModelShape
 from bot.reading.model.config import UnknownDraft, read_own_draft, read_shape
-from bot.reading.model.numbers import Missing
+from bot.reading.model.numbers import MissingField
 from bot.rulebook.models import Models, UnknownArchitecture
 from bot.usecases.sizing.values import Refused, counted, shown
 
@@ -113,7 +113,7 @@ def _tokens(told: Mapping[str, Any], predicted: int | None) -> int:
 def _own_layers(method: str, question: Mapping[str, Any], told: Mapping[str, Any], models: Models, target: ModelShape) -> Draft:
     try:
         layers = read_own_draft(question["config"], models, method, target)
-    except (UnknownDraft, Missing, UnknownArchitecture) as error:
+    except (UnknownDraft, MissingField, UnknownArchitecture) as error:
         return Draft(method, _tokens(told, None), unknown=str(error))
     if not layers:
         raise Refused(f"method {method} needs layers for further tokens, and config.json of the model has none", by="engine")
@@ -141,7 +141,7 @@ def _other_model(
     quantization = str(told["quantization"]) if told.get("quantization") else None
     try:
         shape = read_shape(config, models)
-    except (Missing, UnknownArchitecture) as error:
+    except (MissingField, UnknownArchitecture) as error:
         return Draft(method, tokens, config, quantization, unknown=str(error))
     if method == "draft_model" and shape.vocab != target.vocab:
         raise Refused(

@@ -10,7 +10,7 @@ from bot.budget.kv_groups import Unplannable
 from bot.budget.plan import plan
 from bot.domain.budget import RankBudget
 from bot.domain.foreign import foreign_json
-from bot.reading.model.numbers import Missing
+from bot.reading.model.numbers import MissingField
 from bot.rulebook.models import UnknownArchitecture
 from bot.rulebook.versions import UnknownVersion
 from bot.usecases.reply import Reply, Unusable
@@ -115,7 +115,7 @@ def answer(rules: SizingRules, question: Mapping[str, Any], measured: Measured |
         return _answer(asked, measured)
     except Unplannable as error:
         raise Refused(str(error), by="engine") from error
-    except (Missing, UnknownArchitecture, UnknownVersion) as error:
+    except (MissingField, UnknownArchitecture, UnknownVersion) as error:
         raise Refused(str(error)) from error
     except Refused:
         raise

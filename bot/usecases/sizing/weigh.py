@@ -10,8 +10,9 @@ from bot.budget.weights import Weights, weights_per_rank
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
 from bot.reading.model.checkpoint import stored_modules
 from bot.reading.model.draft_tensors import draft_tensors, own_tensors
+from bot.reading.model.numbers import MissingField
 from bot.reading.model.quantization_config import UnknownQuantization, read_quantization
-from bot.reading.model.tensor_fields import MissingField, fields_of
+from bot.reading.model.tensor_fields import fields_of
 from bot.reading.model.tensors import read_tensors
 from bot.rulebook.models import Models, UnknownArchitecture
 

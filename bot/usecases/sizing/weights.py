@@ -7,8 +7,8 @@ from typing import NamedTuple
 from bot.budget.weights import Weights
 from bot.domain.size import gib
 from bot.domain.tensors import StoredTensor, TensorGrid, Unplaceable
+from bot.reading.model.numbers import MissingField
 from bot.reading.model.quantization_config import UnknownQuantization
-from bot.reading.model.tensor_fields import MissingField
 from bot.usecases.sizing.adapters import Change, adapters, offloaded
 from bot.usecases.sizing.draft import Draft
 from bot.usecases.sizing.question import Asked

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.shape import GatedDelta, Heads, KimiDelta, Latent, Mamba2, ModelShape
 from bot.reading.model.config import read_shape
 from bot.reading.model.kv_settings import kv_dtype_of, kv_scheme_of
-from bot.reading.model.numbers import Missing, stretched
+from bot.reading.model.numbers import MissingField, stretched
 from bot.rulebook.models import UnknownArchitecture, load_models
 
 MODELS = load_models()
@@ -36,28 +36,28 @@ def test_a_file_that_is_no_models_config_is_said_to_be_none() -> None:
 
 
 def test_a_missing_field_that_decides_is_named() -> None:
-    with pytest.raises(Missing, match=r"config\.json of LlamaForCausalLM does not say its layers: none of num_hidden_layers"):
+    with pytest.raises(MissingField, match=r"config\.json of LlamaForCausalLM does not say its layers: none of num_hidden_layers"):
         read("LlamaForCausalLM", **{k: v for k, v in DENSE.items() if k != "num_hidden_layers"})
 
 
 @pytest.mark.parametrize("layers", [0, -4, 10**12])
 def test_a_number_of_layers_that_no_model_has_is_refused(layers: int) -> None:
-    with pytest.raises(Missing, match=rf"config\.json of LlamaForCausalLM says {layers} layers; 1 to 10,000 can be planned"):
+    with pytest.raises(MissingField, match=rf"config\.json of LlamaForCausalLM says {layers} layers; 1 to 4,096 can be planned"):
         read("LlamaForCausalLM", **{**DENSE, "num_hidden_layers": layers})
 
 
 def test_no_kv_heads_at_all_are_a_slip() -> None:
-    with pytest.raises(Missing, match=r"says 0 for its kv heads; it must be at least 1"):
+    with pytest.raises(MissingField, match=r"says 0 for its kv heads; it must be at least 1"):
         read("LlamaForCausalLM", **{**DENSE, "num_key_value_heads": 0})
 
 
 def test_a_layer_of_a_strange_kind_is_named() -> None:
-    with pytest.raises(Missing, match="has a layer 'quantum_attention' in layer_types"):
+    with pytest.raises(MissingField, match="has a layer 'quantum_attention' in layer_types"):
         read("Gemma3ForCausalLM", **DENSE, layer_types=["quantum_attention"] * 4)
 
 
 def test_a_pattern_that_the_file_does_not_give_is_missing() -> None:
-    with pytest.raises(Missing, match="does not say what kind its layers are"):
+    with pytest.raises(MissingField, match="does not say what kind its layers are"):
         read("GraniteMoeHybridForCausalLM", **DENSE)
 
 
@@ -206,7 +206,7 @@ def test_whisper_keeps_its_own_tokens_and_the_encoded_sound() -> None:
 
 
 def test_infinity_is_no_number_that_decides() -> None:
-    with pytest.raises(Missing, match="num_hidden_layers"):
+    with pytest.raises(MissingField, match="num_hidden_layers"):
         read("LlamaForCausalLM", **{**DENSE, "num_hidden_layers": float("inf")})
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from bot.domain.tensors import TensorGrid
+from bot.reading.model.config import read_shape
+from bot.reading.model.numbers import MissingField
 from bot.rulebook.models import load_models
 from bot.usecases.sizing.question import load_sizing
 from bot.usecases.sizing.size import size
@@ -118,6 +120,13 @@ def test_an_ear_that_hears_word_by_word_keeps_its_own_window_beside_the_text_of_
     page = 16 * 32 * 4 * 2 * 64 * 2  # a block of an ear's layer; eight times as many tokens of the text fill one
     text, ear = -(-(8192 - 1 + 4096) // 128) + 1, -(-(750 - 1 + 4096) // 16) + 1
     assert kv["request_bytes"] == (text + ear) * 32 * page
+
+
+@pytest.mark.parametrize("layers", [0, 10**9])
+def test_an_ear_of_as_many_layers_as_no_model_has_is_refused(layers: int) -> None:
+    config = {**VOXTRAL, "audio_config": {**VOXTRAL["audio_config"], "num_hidden_layers": layers}}
+    with pytest.raises(MissingField, match=f"says {layers} layers; 1 to 4,096 can be planned"):
+        read_shape(config, load_models())
 
 
 @pytest.mark.parametrize(("config", "layers", "seen"), [(PARSE, 10, 128 * 25 + 1), (TRANSCRIBE, 8, 437)])

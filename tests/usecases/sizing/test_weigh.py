@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.budget.weights import Weights
 from bot.domain.tensors import TensorGrid, Unplaceable
+from bot.reading.model.numbers import MissingField
 from bot.reading.model.quantization_config import UnknownQuantization
-from bot.reading.model.tensor_fields import MissingField
 from bot.rulebook.models import UnknownArchitecture, load_models
 from bot.usecases.sizing.weigh import weigh
 
