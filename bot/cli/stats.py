@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def instead(name: str) -> str:
     """What is written where a moment was given alone."""
-    return f"from when on is given as --since {name.removeprefix('since:')}"
+    return f"the moment to count from is given as --since {name.removeprefix('since:')}"
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:

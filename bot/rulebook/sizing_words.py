@@ -35,6 +35,7 @@ class SizingWords:
     """`stands_for`: a word -> what it stands for, in English. `numbers`: a word -> the number. All in lower case.
 
     `counters`, `machines`: signs behind a number of cards or machines. `joins`: words between a card and its size.
+    `fillers`: words that say nothing more, and are not said back.
     """
 
     stands_for: Mapping[str, str]

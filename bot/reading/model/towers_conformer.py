@@ -62,10 +62,8 @@ def conformer(f: Fields) -> Modules:
     """Cohere Transcribe's encoder and its way to the decoder, biases everywhere. Source: vLLM models/cohere_asr.py ConformerEncoder."""
     e = Sizes(f, "encoder")
     width, channels, kernel = int(e("d_model")), int(e("subsampling_conv_channels", default=256)), int(e("conv_kernel_size", default=9))
-    inner, bands = (
-        width * int(e("ff_expansion_factor", default=4)),
-        int(e("feat_in", default=128)) // int(e("subsampling_factor", default=8)),
-    )
+    inner = width * int(e("ff_expansion_factor", default=4))
+    bands = int(e("feat_in", default=128)) // int(e("subsampling_factor", default=8))
     feed: Modules = [full(width, inner), full(inner, width)]
     attention: Modules = [*[full(width, width)] * 4, full(width, width, False), vector(2 * width)]
     convolution: Modules = [full(width, 2 * width), full(width, width), vector((kernel + 1 + 4) * width)]

@@ -7,8 +7,7 @@ from bot.rulebook.sizing_words import load_sizing_words
 from bot.usecases.sizing.arguments import BY_NAME
 from bot.usecases.sizing.formats import ALONE, QUANTIZATIONS
 from bot.usecases.sizing.reader import Reader
-
-_SIGNS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]")
+from bot.usecases.sizing.tongues import OTHER_SCRIPT
 
 
 def leftovers(reader: Reader) -> None:
@@ -24,8 +23,8 @@ def leftovers(reader: Reader) -> None:
 def _says_something(word: str) -> bool:
     """Words of Chinese, Japanese and Korean stand side by side: what is left of them without the known ones."""
     fillers, said = load_sizing_words().fillers, word.rstrip(".:").lower()
-    if _SIGNS.search(said):
-        for filler in sorted((one for one in fillers if _SIGNS.search(one)), key=len, reverse=True):
+    if OTHER_SCRIPT.search(said):
+        for filler in sorted((one for one in fillers if OTHER_SCRIPT.search(one)), key=len, reverse=True):
             said = said.replace(filler, "")
     return said not in fillers and bool(re.search(r"[^\W_]", said))
 

@@ -6,10 +6,10 @@ from functools import cache
 from bot.rulebook.gpus import Gpus, Mention
 from bot.rulebook.sizing_words import load_sizing_words
 
-_SIGNS = "\u3000-\u303f\u3040-\u9fff\uac00-\ud7af\uff00-\uffef"
-"""What is written in Chinese, Japanese or Korean."""
-_OTHER_SCRIPT = re.compile(rf"[{_SIGNS}]+")
-_WORD = re.compile(r"(?<![\w./-])[^\W\d_][^\W\d_']*|(?<=\d)(?:тыс|tys)\b")
+OTHER_SCRIPT = re.compile(r"[\u3000-\u303f\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+"""What is written in Chinese, Japanese or Korean, where no space parts the words."""
+_WORD = re.compile(r"(?<![\w./-])[^\W\d_][^\W\d_']*|(?<=\d)[^\W\d_]+")
+"""A word alone, or glued to a figure before it: 64тыс."""
 _GLUED = re.compile(r"[\w/]|-\w")
 _LONGEST = 3
 """Words that stand for one thing together, at most."""
@@ -21,7 +21,7 @@ _BOXES = re.compile(r"(?i)(?<![\w-])(?:(\d{1,2}) (?:x )?)?(?:DGX|HGX)s?[ -](?=(?
 def in_english(text: str, gpus: Gpus) -> str:
     """The same question with its words, figures and counts of cards in one form: `两张4090` as `2x 4090`, `A100 de 80GB` as `A100-80GB`."""
     text = _counted_in_signs(_figures(_translated(" ".join(text.split()))))
-    text = " ".join(_OTHER_SCRIPT.sub(lambda match: f" {match[0]} ", text).split())
+    text = " ".join(OTHER_SCRIPT.sub(lambda match: f" {match[0]} ", text).split())
     text = _BOXES.sub(lambda match: f"{match[1]} nodes of 8x " if match[1] else "8x ", _numbers_of_boxes(text))
     return _sized(_counted(text, gpus), gpus)
 
@@ -29,14 +29,14 @@ def in_english(text: str, gpus: Gpus) -> str:
 @cache
 def _signs() -> re.Pattern[str]:
     """What stands for something in English and is written in signs; the longest first."""
-    said = sorted(filter(_OTHER_SCRIPT.search, load_sizing_words().stands_for), key=len, reverse=True)
+    said = sorted(filter(OTHER_SCRIPT.search, load_sizing_words().stands_for), key=len, reverse=True)
     return re.compile("|".join(re.escape(word).replace(r"\ ", " ?") for word in said))
 
 
 def _translated(text: str) -> str:
     """Runs of words are looked up, the longest first: one pattern of all of them would take longer to compile than to ask."""
     table = load_sizing_words().stands_for
-    if _OTHER_SCRIPT.search(text):
+    if OTHER_SCRIPT.search(text):
         text = _signs().sub(lambda match: f" {table.get(match[0]) or table[match[0].replace(' ', '')]} ", text)
     words, made, done = list(_WORD.finditer(text)), "", 0
     for first, word in enumerate(words):
@@ -64,13 +64,13 @@ def _figures(text: str) -> str:
 def _counted_in_signs(text: str) -> str:
     """`8张`, `两卡` as ` 8x `, and `2台` as ` 2 nodes `."""
     words = load_sizing_words()
-    numbers = {word: number for word, number in words.numbers.items() if _OTHER_SCRIPT.search(word)}
+    numbers = {word: number for word, number in words.numbers.items() if OTHER_SCRIPT.search(word)}
     number = rf"\d{{1,3}}|{'|'.join(map(re.escape, sorted(numbers, key=len, reverse=True)))}"
     text = re.sub(rf"({number}) ?[{words.counters}]", lambda match: f" {numbers.get(match[1]) or match[1]}x ", text)
     return re.sub(rf"({number}) ?[{words.machines}]", lambda match: f" {numbers.get(match[1]) or match[1]} nodes ", text)
 
 
-_BEFORE = re.compile(r"(?<![\w.-])(?P<said>[^\s-]+(?: of)?)(?P<counts>[ -](?:gpus?|cards?)(?: (?:of|de|d'|von|da))?)? $", re.IGNORECASE)
+_BEFORE = re.compile(r"(?<![\w.-])(?P<said>[^\s-]+?(?: of)?)(?P<counts>[ -]?(?:gpus?|cards?)(?: (?:of|de|d'|von|da))?)? $", re.IGNORECASE)
 """A number right before a card: in words, or in figures where it says what it counts (`8 cards of`, `8-gpu`)."""
 
 

@@ -1,4 +1,8 @@
-"""Families that no engine count is at hand for are held to the number of parameters that their makers publish."""
+"""Families that no engine count is at hand for are held to the number of parameters that their makers publish.
+
+Where a line of published_sizes.jsonl says what was `seen`, it was compared with that on 2026-11-30. Of the other lines nobody noted where
+they come from, and many are from memory: only that config and published number agree speaks for them.
+"""
 
 import json
 from pathlib import Path
