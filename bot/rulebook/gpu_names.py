@@ -52,7 +52,7 @@ class Names:
     def found(self, text: str) -> Iterator[Named]:
         """Every name in the text, in order."""
         for match in self._matches(text):
-            count = _count(match["before"] or match["spaced"] or match["word"] or match["after"])
+            count = _count(match["before"] or match["spaced"] or match["word"] or match["after"] or match["sheets"])
             yield Named(match["name"], count, match[0].strip(), match.start(), match.end())
 
     def _matches(self, text: str) -> Iterator[re.Match[str]]:
@@ -115,7 +115,8 @@ def _names_pattern(names: Set[str]) -> re.Pattern[str]:
     bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?(article)(?:{figures})|(?!))))"
     return re.compile(
         rf"(?<![{_LETTER}.\-/])(?:{number}|{spaced}|{word}|{article})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
-        rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq))(?: ?\(?[x×*] ?(?P<after>\d{{1,3}})\b)?",
+        rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq))"
+        rf"(?: ?\(?[x×*] ?(?P<after>\d{{1,3}})\b| ?(?P<sheets>\d{{1,2}}) ?[枚张块])?",
         re.IGNORECASE,
     )
 
