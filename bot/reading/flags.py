@@ -37,7 +37,7 @@ _OF_FLAG = re.compile(
     rf"(?:`?\*{{0,2}}(?:=|['\"]?{_SP},{_SP}(?=['\"])|{_SP}\|{_SP}|`?[ \t]+=[ \t]+|:?[ \t]+(?:(?:set |pinned )?(?:to|at)[ \t]+(?=\d))?)"
     rf"(?!['\"]?--?[a-zA-Z])`?{_VALUE})?"
 )
-_BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^vllm[_.]")
+_BEFORE_NAME, _VLLM = re.compile(rf"^--?{_GROUPED}"), re.compile(r"^(?:vllm|sglang)[_.]")
 _OF_KEY = re.compile(rf"['\"]?`?{_SP}(?:=(?!=)|:(?!/)|\|(?=[ \t]*\d)){_SP}`?{_VALUE}")
 _MORE = re.compile(
     r"[ ]{0,4}`?[ ]{0,4}(?:,?[ ]{0,4}(?:and|or|then|to|vs\.?) |,|/|→|->|=>)[ ]{0,4}`?(?P<more>\d[\d._]*[kK]?)(?![\w%.-])(?! vocab)"

@@ -43,6 +43,7 @@ def test_metrics_and_placeholders_are_no_arguments() -> None:
         ("vllm serve m --no-enable-prefix-caching --enable-chunked-prefill=False", {"enable_prefix_caching": False, "enable_chunked_prefill": False}),
         ("vllm serve m -cc.cudagraph_mode=NONE", {"cudagraph_mode": "NONE"}),
         ("L40S, util .92, 0.22.1", {"gpu_memory_utilization": 0.92}),
+        ("slime --sglang-mem-fraction-static 0.8 --rollout-num-gpus 8", {"mem_fraction_static": 0.8}),
         ("sglang, mem-fraction 0.9", {"mem_fraction_static": 0.9}),
         ("gpu-memory-utilization は 0.96 です", {"gpu_memory_utilization": 0.96}),
         ("利用率设的 0.97", {"gpu_memory_utilization": 0.97}),
