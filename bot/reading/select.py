@@ -234,7 +234,10 @@ def anchors_of(book: Rulebook) -> Mapping[str, int]:
 
 @lru_cache(maxsize=2)
 def automaton_of(book: Rulebook) -> tuple[ahocorasick_rs.BytesAhoCorasick, list[int]]:
-    """An automaton of those texts, and the running number of the message that each belongs to."""
+    """An automaton of those texts, and the running number of the message that each belongs to.
+
+    With 110 different bytes in the texts, for 100 now, it was twice as wide and 8 MiB larger: few letters of other scripts belong here.
+    """
     anchors = anchors_of(book)
     numbers = {number: n for n, number in enumerate(dict.fromkeys(anchors.values()))}
     automaton = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in anchors], implementation=ahocorasick_rs.Implementation.DFA)
