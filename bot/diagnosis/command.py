@@ -35,7 +35,7 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     given, engine = given_start(book, scene), scene.evidence.engine
     if rule.flag.isupper():
         return _with_variable(book, rule, value, scene, given)
-    if not (flag := _on_command_line(book, rule.flag, engine)):
+    if not (flag := _on_command_line(book, rule.flag, scene, given or ())):
         return f"{rule.flag}={value}" if value and rule.direction != "remove" else None
     if given is not None:
         return _written(book, replace(rule, flag=flag), value, given, scene)
@@ -45,10 +45,16 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     return shlex.join(_brought_down(book, rule, value, _with_change(book, replace(rule, flag=flag), value, begun, engine), scene))
 
 
-def _on_command_line(book: Rulebook, flag: str, engine: str) -> str:
-    """The flag as a command line takes it: of a setting that stands in a file its own spelling there; empty where it has none."""
+def _on_command_line(book: Rulebook, flag: str, scene: Scene, given: Sequence[str]) -> str:
+    """The flag as a command line takes it; of a setting its own spelling there. Empty where it has none, or where the setting was given in
+    a file, which stands above the command line.
+    """
     if flag.startswith("-"):
         return flag
+    engine = scene.evidence.engine
+    forms = {form.replace("_", "-") for form in spellings(book, flag, engine)}
+    if flag in scene.evidence.deployment.given and not any(word.partition("=")[0].replace("_", "-") in forms for word in given):
+        return ""
     return next((argument.spelled.get(engine, "") for argument in book.arguments if argument.name == flag), "")
 
 

@@ -246,6 +246,7 @@ def started(text: str, engine: str = "vllm", phase: Phase = "graph_capture") -> 
             "vllm serve org/m '-cc.cudagraph_capture_sizes=[1, 2, 4, 8, 16]' --seed 1",
         ),
         ("trtllm-serve org/m --kv_cache_free_gpu_memory_fraction 0.9", "tensorrt-llm", "graph_capture", "trtllm-serve org/m --kv_cache_free_gpu_memory_fraction 0.85"),
+        ("trtllm-serve org/m --config c.yaml\nfree_gpu_memory_fraction: 0.9", "tensorrt-llm", "graph_capture", "free_gpu_memory_fraction=0.85"),
         ("[TensorRT-LLM] TensorRT-LLM version: 1.1.0", "tensorrt-llm", "graph_capture", "trtllm-serve MODEL --kv_cache_free_gpu_memory_fraction 0.8"),
     ],
 )  # fmt: skip

@@ -40,6 +40,7 @@ def test_a_context_of_llama_cpp_is_what_fits_beside_the_weights(free: str, conte
     assert "--cache-type-k" not in offered(document)  # keys of eight bits take a quarter off, and more than half has to go
     if context:
         assert document["recommendation"]["command"] == f"llama-server -m /models/Qwen3-32B-Q4_K_M.gguf -c {context}"
+        assert "10.00 GiB for 40960 tokens" in document["recommendation"]["because"]
 
 
 def test_what_a_card_had_free_and_holds_is_that_of_the_card_that_failed() -> None:
