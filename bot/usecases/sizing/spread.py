@@ -51,7 +51,10 @@ def spread(reader: Reader) -> None:
         reader.corrections.append(
             f"{cards} cards on {nodes} nodes: tensor parallel {tp} inside a node, pipeline parallel {nodes} across them"
         )
-    elif tp is None and cards % taken == 0:
+        return
+    if nodes > 1 and cards % nodes:
+        reader.corrections.append(f"{cards} cards do not divide by {nodes} nodes; nodes are left out")
+    if tp is None and cards % taken == 0:
         reader.question["tensor_parallel_size"] = cards // taken
     elif cards % taken == 0 and cards > taken and dp is None:
         reader.question["data_parallel_size"] = cards // taken

@@ -13,6 +13,8 @@ _WORD = re.compile(r"(?<![\w./-])[^\W\d_][^\W\d_']*|(?<=\d)[^\W\d_]+")
 _GLUED = re.compile(r"[\w/]|-\w")
 _LONGEST = 3
 """Words that stand for one thing together, at most."""
+_FIGURE = r"[2-7]0[5-9]0"
+"""A card that is called by a figure alone, which is a card's only where their number stands before it: 2x 4090."""
 _OF_ELSE = r"(?! (?:of )?(?:pool|kv|weights|checkpoint|other|cpu|offload|ram))"
 _BOXES = re.compile(r"(?i)(?<![\w-])(?:(\d{1,2}) (?:x )?)?(?:DGX|HGX)s?[ -](?=(?:A100|A800|H100|H800|H200|H20|B200|B300)\b)")
 """Machines with eight cards, by their makers' names."""
@@ -22,7 +24,7 @@ def in_english(text: str, gpus: Gpus) -> str:
     """The same question with its words, figures and counts of cards in one form: `两张4090` as `2x 4090`, `A100 de 80GB` as `A100-80GB`."""
     text = _counted_in_signs(_figures(_translated(" ".join(text.split()))))
     text = " ".join(OTHER_SCRIPT.sub(lambda match: f" {match[0]} ", text).split())
-    text = _BOXES.sub(lambda match: f"{match[1]} nodes of 8x " if match[1] else "8x ", _numbers_of_boxes(text))
+    text = _BOXES.sub(lambda match: f"{match[1]} nodes of 8x " if match[1] else "8x ", _numbers_in_words(text))
     return _sized(_counted(text, gpus), gpus)
 
 
@@ -53,7 +55,7 @@ def _translated(text: str) -> str:
 def _figures(text: str) -> str:
     """`a100x4`, `128 k`, `32к`, `100 000`, `3万` and `0,9` as `a100 x4`, `128k`, `32k`, `100000`, `30000` and `0.9`."""
     text = re.sub(r"(?<![\w.-])([A-Za-z]{1,4}\d{2,4})[x×*](\d{1,2})(?![\w])", r"\1 x\2", text)
-    text = re.sub(r"(?<![\w.-])([2-7]0[5-9]0)[x×*](\d{1,2})(?![\w])", r"\2x \1", text)
+    text = re.sub(rf"(?<![\w.-])({_FIGURE})[x×*](\d{{1,2}})(?![\w])", r"\2x \1", text)
     text = re.sub(r"(?<=\d) ?[кК](?![\w])", "k", text)
     text = re.sub(r"(?<![\w.,-])(\d{1,4}) k(?![\w])", r"\1k", text, flags=re.IGNORECASE)
     text = re.sub(r"(?<![\w.,-])(\d{1,3})((?: 000)+)(?![\d])", lambda match: match[1] + match[2].replace(" ", ""), text)
@@ -84,17 +86,21 @@ def _number_before(text: str) -> tuple[int, int] | None:
     return None if count is None else (before.start(), count)
 
 
-def _numbers_of_boxes(text: str) -> str:
+def _numbers_in_words(text: str) -> str:
+    """`two DGX`, `двух 3090` as `2 DGX`, `2x 3090`."""
     numbers = load_sizing_words().numbers
-    return re.sub(
-        r"(?i)(?<![\w.-])(\w+) (?=(?:DGX|HGX|nodes?|servers?|machines?|hosts?|boxes)\b)",
-        lambda match: f"{numbers.get(match[1].lower(), match[1])} ",
-        text,
-    )
+
+    def in_figures(match: re.Match[str]) -> str:
+        number = numbers.get(match[1].lower())
+        return match[0] if number is None else f"{number}{'x' if match['card'] else ''} "
+
+    boxes = r"(?:DGX|HGX|nodes?|servers?|machines?|hosts?|boxes)\b"
+    return re.sub(rf"(?i)(?<![\w.-])(\w+) (?=(?P<card>{_FIGURE}(?!\w))|{boxes})", in_figures, text)
 
 
 def _counted(text: str, gpus: Gpus) -> str:
     """`auf einer H100`, `8-gpu H200`, `H200 8x` as `auf 1x H100`, `8x H200`, `H200 x8`."""
+    text = _counted_behind(text, gpus)
     mentions, numbers = gpus.mentions(text), load_sizing_words().numbers
     for number, mention in reversed(list(enumerate(mentions))):
         if mention.count is not None:
@@ -109,6 +115,15 @@ def _counted(text: str, gpus: Gpus) -> str:
         elif before := _number_before(text[: mention.start]):
             text = f"{text[: before[0]]}{before[1]}x {text[mention.start :]}"
     return text
+
+
+_BEHIND = re.compile(rf"(?<![\w.-])({_FIGURE}) (\d{{1,3}})x(?= [^\x00-\x7f]|$)")
+
+
+def _counted_behind(text: str, gpus: Gpus) -> str:
+    """`4090 2x で` as `2x 4090 で`: the figure alone was none of a card's yet."""
+    named = [range(mention.start, mention.end) for mention in gpus.mentions(text)]
+    return _BEHIND.sub(lambda match: match[0] if any(match.start() in one for one in named) else f"{match[2]}x {match[1]}", text)
 
 
 def _sized(text: str, gpus: Gpus) -> str:

@@ -142,6 +142,7 @@ def test_the_cards_of_all_nodes_are_counted(said: str) -> None:
 
 def test_nodes_without_a_number_of_cards_are_said_and_named_ranks_win() -> None:
     assert corrections("llama-3.1-405b 4 nodes H100") == ["4 nodes, and how many cards in each is not said: nodes are left out"]
+    assert corrections("llama-3.1-405b on 9 H100 on 2 nodes") == ["9 cards do not divide by 2 nodes; nodes are left out"]
     assert ask("llama-3.1-405b on 2 nodes of 8 H100 tp16") == {
         "model": "meta-llama/Llama-3.1-405B-Instruct", "gpu": "H100-80GB", "tensor_parallel_size": 16}  # fmt: skip
     assert ask("llama-3.3-70b on 1 node of 8 H100") == {"model": LLAMA, "gpu": "H100-80GB", "tensor_parallel_size": 8}
