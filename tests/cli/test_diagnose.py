@@ -224,7 +224,13 @@ def test_a_link_that_leads_back_to_itself_is_named_as_such(oombot: Oombot, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"), [("hello world", None), ("how much memory do I need for llama 70b on H100?", None), (A_FAILURE, "D-0001")]
+    ("said", "kept"),
+    [
+        ("hello world", None),
+        ("how much memory do I need for llama 70b on H100?", None),
+        (A_FAILURE, "D-0001"),
+        ("hello world\n" * 200, "D-0001"),  # as much as nobody says for talk
+    ],
 )
 def test_talk_and_questions_on_standard_input_are_kept_nowhere_and_it_says_so(
     oombot: Oombot, monkeypatch: pytest.MonkeyPatch, said: str, kept: str | None

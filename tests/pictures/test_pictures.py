@@ -50,6 +50,7 @@ def test_four_ranks_alike_share_one_bar_whose_parts_fill_the_device() -> None:
         (("Worker_TP0", "Worker_TP1", "Worker_TP3"), "Worker_TP0, 1, 3"),  # rank 2 failed and has a bar of its own
         (("Worker_TP0", "Worker_TP1"), "Worker_TP0 to 1"),
         (("rank 1", "rank 3", "rank 4", "rank 5"), "ranks 1, 3 to 5"),
+        (("rank 4", "rank 1", "rank 5", "rank 3"), "ranks 1, 3 to 5"),  # in whatever order they reported
         (("Worker_DP0_TP0", "Worker_DP1_TP0"), "Worker_DP0_TP0 and 1 more"),
         (("EngineCore_DP0", "an unnamed rank"), "EngineCore_DP0 and 1 more"),
     ],

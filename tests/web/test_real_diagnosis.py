@@ -86,6 +86,11 @@ async def test_talk_in_the_box_is_answered_and_kept_nowhere_but_in_the_box(brows
     assert "None yet." in text, "it is no incident"
 
 
+async def test_as_many_words_as_nobody_talks_are_read_and_kept(browser: Browser) -> None:
+    async with browser.post("/diagnose", data={"token": await browser.token(), "paste": "hello " * 400}) as answer:
+        assert answer.url.path == "/d/D-0001"
+
+
 async def test_a_file_is_read_whatever_it_says(browser: Browser) -> None:
     form = FormData({"token": await browser.token()})
     form.add_field("file", b"hello", filename="hello.log")

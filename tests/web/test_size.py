@@ -8,7 +8,7 @@ import pytest
 
 from bot.usecases.sizing.ask import size_arguments, size_words
 from bot.web.openapi import DOCUMENT
-from bot.web.sizing import EXAMPLE
+from bot.web.sizing import EXAMPLE, in_the_form
 from tests.web.conftest import Browser, Serve, Shelf, seen
 from tests.web.test_api import _fits
 
@@ -72,6 +72,20 @@ async def test_what_is_missing_is_named_as_the_form_names_it(sizer: Browser, que
     text = await sizer.text(f"/size?{query}", status=status)
     assert says in seen(text)
     assert "--gpu-memory-bytes" not in text
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            "the hub cannot be reached: check the network, or give --config FILE",
+            "the hub cannot be reached: check the network, or paste its config.json",
+        ),
+        ("give --weights-bytes or --no-such-flag", "give “Weights, each rank” or --no-such-flag"),
+    ],
+)
+def test_a_flag_of_the_command_line_is_said_as_what_the_form_has_for_it(told: str, shown: str) -> None:
+    assert in_the_form(told) == shown
 
 
 async def test_a_config_that_is_no_json_is_named(sizer: Browser) -> None:
