@@ -75,6 +75,15 @@ def test_a_family_takes_from_the_general_file_what_it_does_not_say(tmp_path: Pat
     assert family.kinds["full"] == [{"cache": "heads"}]
 
 
+def test_a_model_around_another_has_the_last_word_on_its_tensors(tmp_path: Path) -> None:
+    text = 'family = "text"\narchitectures = ["Text"]\n[weights]\nqkv_bias = true\nmlp_bias = true\n'
+    around = 'family = "around"\narchitectures = ["Around"]\n[traits]\nlanguage = true\n[weights]\nqkv_bias = false\n'
+    models = load_models(folder(tmp_path, text=text, around=around))
+    outer, inner = models.find({"architectures": ["Around"]}), models.find({"architectures": ["Text"]})
+    assert dict(models.weights(outer, inner, "0.33.0")) == {"qkv_bias": False, "mlp_bias": True}
+    assert dict(models.weights(inner, inner, "0.33.0")) == {"qkv_bias": True, "mlp_bias": True}
+
+
 @pytest.mark.parametrize("config", [
     {"architectures": ["FancyForCausalLM"]},
     {"architectures": ["FancyForCausalLM"], "model_type": "llama"},

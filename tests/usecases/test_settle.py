@@ -140,6 +140,16 @@ async def test_undo_of_fixed_judges_nothing_anew(tmp_path: Path) -> None:
         assert kept.trials[0].result is None
 
 
+async def test_an_undo_that_is_heard_twice_is_carried_out_once_and_answered_alike(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        for result in ("fixed", "moved"):
+            await settle(desk, LOCAL, "1", result)
+        first, again = [(await undo(desk, LOCAL, "1", message="1700000000.1")).document for _ in range(2)]
+        assert (first["outcome"], again["outcome"]) == ("fixed", "fixed")
+        assert first["says"] == again["says"]
+
+
 async def test_undo_lets_stand_what_was_said_of_the_change_before(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as (desk, store):
         await store.append(Origin(), [paste()], document())
