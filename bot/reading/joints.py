@@ -25,6 +25,7 @@ _MARGIN_TEXT = r"""\n(?:[^\S\n]{0,8}+(?:
     )){0,4}+"""
 _MARGIN = re.compile(_MARGIN_TEXT + r"""(?=[^\S\n]{0,60}[\w+/.=:@%~'"-])""", re.VERBOSE)
 """A line end, and what a container, a pod log, an engine, a box or a quotation prints before the next line."""
+BORDERS = ("│", "┃")
 _BORDER = "│┃ \t\r"
 _CLOSING = frozenset("│┃\r\\")
 _RANDOM = re.compile(
@@ -122,7 +123,7 @@ def _beyond(text: str, at: int, start: int) -> int:
 
 def _wide(text: str, end: int) -> bool:
     """Is the line that ends here long enough to have been broken, or a line of a box?"""
-    return (end >= NARROWEST and "\n" not in text[end - NARROWEST : end]) or text[max(0, end - 1) : end] in ("│", "┃")
+    return (end >= NARROWEST and "\n" not in text[end - NARROWEST : end]) or text[max(0, end - 1) : end] in BORDERS
 
 
 def _before(text: str, end: int) -> int:
@@ -131,7 +132,7 @@ def _before(text: str, end: int) -> int:
         return end
     padding = text[max(0, end - 80) : end]
     return (
-        end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(("│", "┃")) else padding.removesuffix("\r").removesuffix("\\"))
+        end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(BORDERS) else padding.removesuffix("\r").removesuffix("\\"))
     )
 
 
@@ -140,7 +141,7 @@ def _wide_ends(lines: list[str]) -> Iterator[int]:
     end = -1
     for line in lines:
         end += len(line) + 1
-        if len(line) >= NARROWEST or line.endswith(("│", "┃")):
+        if len(line) >= NARROWEST or line.endswith(BORDERS):
             yield end
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import ahocorasick_rs
 
-from bot.reading.joints import LONGEST_ANCHOR, Span, joints
+from bot.reading.joints import BORDERS, LONGEST_ANCHOR, Span, joints
 from bot.reading.rewrites import Edit, rewrites
 from bot.reading.text import encodable
 from bot.rulebook.book import texts
@@ -82,13 +82,22 @@ def secrets_in(text: str) -> list[Span]:
     edits = rewrites(text)
     if edits:
         spans += _seen_through(text, edits)
-    anchors = _anchors()
-    broken = joints(
-        text, (start for _, start, _ in hits), lambda seams: ((start, stop) for _, start, stop in _hits(seams)), anchors.letters
-    )
+    if edits and any(border in text for border in BORDERS):
+        read = _View(text, edits, 0, len(text))  # in a box a colour stands between a line's letters and its border
+        broken = [read.given(start, stop) for start, stop in _broken(read.text, _hits(read.text))]
+    else:
+        broken = _broken(text, hits)
     if broken:
-        spans += _seen_through(text, sorted([*edits, *((start, stop, "") for start, stop in broken)]), BLOCKS)  # a block has its lines
+        both = sorted([*edits, *((start, stop, "") for start, stop in broken)], key=lambda edit: (edit[0], -edit[1]))
+        spans += _seen_through(text, both, BLOCKS)  # a block has its lines
     return spans
+
+
+def _broken(text: str, hits: Iterable[tuple[int, int, int]]) -> list[Span]:
+    """The line ends that may stand in a secret."""
+    return joints(
+        text, (start for _, start, _ in hits), lambda seams: ((start, stop) for _, start, stop in _hits(seams)), _anchors().letters
+    )
 
 
 def _hits(text: str) -> Iterator[tuple[int, int, int]]:

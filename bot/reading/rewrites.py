@@ -29,6 +29,9 @@ _ENTITY = re.compile(
     r"&(?:amp;){0,3}(?:#\d{2,4}|#[xX][0-9A-Fa-f]{2,4}|lt|gt|amp|quot|nbsp|apos|equals|colon|lowbar|period|sol|shy|ZeroWidthSpace);"
 )
 _PERCENT = re.compile(r"%(?:25){0,3}([2-7][0-9A-Fa-f])")
+_SEAM = re.compile(r"[ \t]?[│┃]\r?\n[│┃][ \t]?")
+"""Where a box breaks a line."""
+_LONGEST_SEQUENCE = 16
 _TWO_QUOTES = re.compile(r'""(?:(?=\w)|(?<=[\w-]""))')
 
 
@@ -53,6 +56,8 @@ def _kinds(text: str) -> Iterator[Iterable[Edit]]:
         yield _cut(_WRITTEN_SEQUENCE, text)
     if "m" in text and "[" in text:
         yield _cut(LOST_ESC, text)
+    if ("\x1b" in text or "[" in text) and ("│" in text or "┃" in text):
+        yield _over_seams(text)
     if "\\" in text:
         yield _turned(_WRITTEN, text, _unwritten)
     if "&" in text:
@@ -93,6 +98,18 @@ def _unescaped(entity: str) -> str:
     for _ in range(4):
         entity = html.unescape(entity)
     return entity.translate(LITERAL)
+
+
+def _over_seams(text: str) -> Iterator[Edit]:
+    """Both halves of a colour that a box broke."""
+    for seam in _SEAM.finditer(text):
+        begin = max(0, seam.start() - _LONGEST_SEQUENCE)
+        half = seam.start() - begin
+        joined = text[begin : seam.start()] + text[seam.end() : seam.end() + _LONGEST_SEQUENCE]
+        for found in (*SEQUENCES.finditer(joined), *LOST_ESC.finditer(joined)):
+            if found.start() < half < found.end():
+                yield begin + found.start(), seam.start(), ""
+                yield seam.end(), seam.end() + found.end() - half, ""
 
 
 def _cut(pattern: re.Pattern[str], text: str) -> Iterator[Edit]:

@@ -281,6 +281,15 @@ def test_a_box_around_a_token_leaves_no_half() -> None:
     assert len(left(f"│ token hf_{KEY[:12]} │\n│ {KEY[12:]} │\n│ next line        │")) < 6
 
 
+@pytest.mark.parametrize("between", ["\u200b", "\x08", "\x1b7", "\x1b[31m", "[31m", "\x1b[>4;2m"])
+def test_a_colour_or_an_unseen_letter_in_a_boxed_token_leaves_no_half(between: str) -> None:
+    token = f"hf_{KEY}"
+    for at in range(len(token)):
+        line = f"vllm serve org/m --quantization {token[:at]}{between}{token[at:]} --max-model-len 8192"
+        hidden = redact("\n".join(f"│ {line[start : start + 50]:<50} │" for start in range(0, len(line), 50)))[0]
+        assert not [KEY[n : n + 6] for n in range(len(KEY) - 5) if KEY[n : n + 6] in hidden], at
+
+
 PEM = "\n".join(
     [
         "-----BEGIN RSA PRIVATE KEY-----",

@@ -85,6 +85,9 @@ def test_a_whole_card_stands_before_slices_of_the_same_size(gpus: Gpus) -> None:
         "a model of Thor",
         "rank=4090",
         "the 4090 tokens of it",
+        "a 3080 Ti",
+        "2x RTX 4070 SUPER",
+        "RTX 4090 Laptop GPU",
         "my 5060 requests",
     ],
 )
