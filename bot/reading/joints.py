@@ -131,9 +131,7 @@ def _before(text: str, end: int) -> int:
     if text[end - 1 : end] not in _CLOSING:  # most lines
         return end
     padding = text[max(0, end - 80) : end]
-    return (
-        end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(BORDERS) else padding.removesuffix("\r").removesuffix("\\"))
-    )
+    return end - len(padding) + len(padding.rstrip(_BORDER) if padding.endswith(BORDERS) else padding.removesuffix("\r").removesuffix("\\"))
 
 
 def _wide_ends(lines: list[str]) -> Iterator[int]:

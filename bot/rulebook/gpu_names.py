@@ -13,6 +13,8 @@ _LONGEST = 50
 _LETTER = "A-Za-z0-9_"
 """Of a word that a name may be part of: Chinese is written without spaces."""
 _BEGINS = re.compile(rf"[{_LETTER}](?<![{_LETTER}.\-/].)")
+SIBLING = r"[ _-](?:Ti|Super|Laptop|Mobile|Max-?Q|GRE)(?![A-Za-z])"
+"""What makes a name that of another card, which is not known."""
 _COUNT_WORDS = {
     "single": 1, "one": 1, "dual": 2, "two": 2, "twin": 2, "double": 2, "three": 3, "quad": 4, "four": 4, "eight": 8,
     "zwei": 2, "drei": 3, "vier": 4, "acht": 8, "deux": 2, "trois": 3, "quatre": 4, "cuatro": 4, "ocho": 8, "due": 2, "quattro": 4,
@@ -106,7 +108,6 @@ def _names_pattern(names: Set[str]) -> re.Pattern[str]:
     strong = _alternation(filter(_telling, names)) or "(?!)"
     weak = _alternation(name for name in names if not _telling(name)) or "(?!)"
     size = r"(?:[ _-]?(?:SXM\d?|PCIe?|HBM\d?e?|NVL|OAM)\b)*(?:[ _-]?\(?\d{2,3} ?(?:GB|GiB|G)\b(?: VRAM| each)?\)?)?"
-    sibling = r"[ _-](?:Ti|Super|Laptop|Mobile|Max-?Q|GRE)(?![A-Za-z])"  # another card, which is not known
     maker = r"(?:NVIDIA|AMD|Intel\(R\)|Tesla|GeForce|Instinct|Radeon|Jetson)[ _-]"
     number = r"(?P<before>\d{1,3}) ?[x×*张块卡枚]卡? ?"
     spaced = r"(?P<spaced>(?:[2-9]|1[0-9]|[2-9]\d)) (?!NVIDIA|Tesla)"
@@ -116,7 +117,7 @@ def _names_pattern(names: Set[str]) -> re.Pattern[str]:
     bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?(article)(?:{figures})|(?!))))"
     return re.compile(
         rf"(?<![{_LETTER}.\-/])(?:{number}|{spaced}|{word}|{article})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
-        rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq)|{sibling})"
+        rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq)|{SIBLING})"
         rf"(?: ?\(?[x×*] ?(?P<after>\d{{1,3}})\b| ?(?P<sheets>\d{{1,2}}) ?[枚张块])?",
         re.IGNORECASE,
     )

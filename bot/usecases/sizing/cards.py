@@ -2,6 +2,7 @@
 
 import re
 
+from bot.rulebook.gpu_names import SIBLING
 from bot.rulebook.gpus import GpuSpec, Mention
 from bot.rulebook.model_names import load_model_names
 from bot.usecases.sizing.question import SizingRules
@@ -29,7 +30,7 @@ def read_cards(reader: Reader) -> None:
         none = _NONE.search(reader.rest[: mention.start])
         reader.blank(none.start() if none else mention.start, end)
         _put_card(reader, specs, text, 0 if none else mention.count)
-    bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB})(?!{_ELSE}))?(?![\w.])"
+    bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB})(?!{_ELSE}))?(?![\w.]|{SIBLING})"
     for match in list(re.finditer(bare, reader.rest, re.IGNORECASE)):
         found = reader.gpus.find(f"{match[2]} {match[3] or ''}")  # a bare figure: in a sizing question a card, in a log anything
         if isinstance(found, GpuSpec) and "gpu" not in reader.question:
