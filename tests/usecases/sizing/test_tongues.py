@@ -98,6 +98,7 @@ def test_prompt_and_answer_are_one_context_and_that_is_said(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "llama-3.3-70b on 4xH100 128k fp8 kv", "mixtral 8x7b on 2x 24gb 3090", "command a on H100 with 40GB checkpoint", "H100 46GB pool qwen3-8b",
+    "command a on A100 with 40GB checkpoint", "mil/heron-7b on H100", "sans-7b on H100", "qwen3-32b H100 2x H200",
 ])  # fmt: skip
 def test_what_is_said_in_english_stays_as_it_is(text: str) -> None:
     assert in_english(text, load_sizing().gpus) == text
