@@ -15,14 +15,14 @@ LARGEST = 64_000_000
 
 
 def read_folder(folder: Path) -> Checkpoint:
-    """config.json and headers of the files in `folder`. HubError when there is no usable config.json."""
-    name = str(folder)
+    """config.json and headers of the files in `folder`. HubError, which calls it “this folder”, when no config.json is usable."""
+    name = "this folder"
     if not (folder / "config.json").is_file():
-        raise HubError(f"{name} has no config.json: name the folder that holds it, or a model id as owner/name")
+        raise HubError(f"{name} has no config.json: name the one that holds it, or a model id as owner/name")
     config = read_json(folder / "config.json", name)
     beside = folder / "hf_quant_config.json"
     quantization = read_json(beside, name) if beside.is_file() else None
-    return Checkpoint(name, "folder", None, config, quantization, tensors_in(folder))
+    return Checkpoint(str(folder), "folder", None, config, quantization, tensors_in(folder))
 
 
 def tensors_in(folder: Path) -> Mapping[str, StoredTensor] | None:

@@ -62,6 +62,7 @@ def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_that_is_no_config_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     assert "oombot: config.json: this is not JSON (" in refused(capsys, "--config", "config.json", "--gpu", "H100")
+    assert "oombot: .: config.json of this folder is not JSON (" in refused(capsys, "--config", ".", "--gpu", "H100")
 
 
 def test_a_model_that_nobody_has_is_refused_with_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ UP = {"model.layers.0.mlp.up_proj.weight": ("BF16", [8, 4], 64)}
 
 
 def test_a_folder_without_a_config_says_what_to_name(tmp_path: Path) -> None:
-    with pytest.raises(HubError, match=r"has no config\.json: name the folder that holds it"):
+    with pytest.raises(HubError, match=r"^this folder has no config\.json: name the one that holds it"):
         read_folder(tmp_path)
 
 
