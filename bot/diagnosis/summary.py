@@ -8,7 +8,7 @@ from bot.domain.phases import phase_words
 from bot.domain.rank import Rank, named
 from bot.domain.size import gib
 
-_SHORT = re.compile(r"(?i)out\ ?of\ ?(?:\w+\ ?)?memory|\boom\b")
+_SHORT = re.compile(r"out\ ?of\ ?(?:\w+\ ?)?memory|\boom\b")
 _CONFIG = re.compile(r'"architectures"\s*:\s*\[')
 
 
@@ -17,7 +17,7 @@ def summary_of(scene: Scene, phase: Phase, verdict: str, rank: Rank | None, rule
     if phase == "unknown":
         if scene.error:
             return "The evidence does not decide which phase failed."
-        if scene.has("says-oom") or any(_SHORT.search(text) for text in scene.evidence.lines.values()):
+        if scene.has("says-oom") or _speaks_of_shortage("\n".join(scene.evidence.lines.values())):
             return "Memory is said to have run out, but the error itself is not in this evidence, so no phase can be named."
         if any(_CONFIG.search(text) for text in scene.evidence.lines.values()):
             return "This is a model's config.json and no log: `oombot size --config FILE --gpu NAME` says whether the model will start."
@@ -55,6 +55,11 @@ _NO_SHORTAGE = {
     "not-oom.ready": "The server started; nothing failed in this log.",
     "not-oom.stopped": "The server was asked to stop; nothing failed before that in this log.",
 }
+
+
+def _speaks_of_shortage(text: str) -> bool:
+    small = text.lower()
+    return ("memory" in small or "oom" in small) and _SHORT.search(small) is not None
 
 
 def _no_shortage(verdict: str, says: str) -> str:
