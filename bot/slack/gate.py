@@ -21,6 +21,7 @@ SOON = 0.2  # seconds that an acknowledgement may wait for storing, of the half 
 AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
 LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
 NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
+UNSURE = "If nothing comes within a minute, ask again."
 REMEMBERED = 1_000  # messages kept or being kept
 OPENS = "message_shortcut"
 """Opens a view and is worked all the same: what is stored waits for that view, as long as Slack may take to open it."""
@@ -58,6 +59,8 @@ class Gate:
             if who is not None:
                 greeting = self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
                 await asyncio.wait({greeting}, timeout=SOON)  # Slack sends none of these again: where storing is quick, it comes first
+                if says is not None and not greeting.done():  # what is not stored yet does not outlive this process: who asked should know
+                    return 200, {**says, "text": f"{says['text']} {UNSURE}"}
             return 200, says
         return await self._stored(surface, came, who, says, said)
 
