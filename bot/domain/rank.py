@@ -1,5 +1,6 @@
 """Which worker of a replica: its place in the grid, and the device that it sees."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,17 @@ def named(number: int | None, label: str) -> str:
     if number is None:
         return ""
     return f"rank {number}" + ("" if label in ("", f"rank {number}", f"GPU {number}") else f" ({label})")
+
+
+def runs(numbers: Sequence[int], to: str, least: int = 3) -> Iterator[str]:
+    """Ascending numbers, so many and more in a row as one: 0 1 3 5 6 7 -> 0, 1, 3, 5 to 7."""
+    start = 0
+    for end in range(1, len(numbers) + 1):
+        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
+            continue
+        run = numbers[start:end]
+        yield from [f"{run[0]}{to}{run[-1]}"] if len(run) >= least else map(str, run)
+        start = end
 
 
 @dataclass(frozen=True, slots=True)

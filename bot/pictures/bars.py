@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bot.domain.rank import runs
+
 Kind = Literal["weights", "other", "pool", "outside", "unknown"]
 NAMES: Mapping[Kind, str] = {
     "weights": "weights",
@@ -143,15 +145,5 @@ def _joined(labels: Sequence[str]) -> str:
     if None in found or len(stems) > 1:
         return f"{labels[0]} and {len(labels) - 1} more"
     stem = stems.pop()
-    return ("ranks " if stem == "rank " else stem) + ", ".join(_runs(sorted(int(one[2]) for one in found if one)))
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """0 1 3 5 6 7 -> 0, 1, 3, 5 to 7: three or more in a row make a run, or two that are all there are."""
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
-            continue
-        run = numbers[start:end]
-        yield from [f"{run[0]} to {run[-1]}"] if len(run) > 2 or len(run) == len(numbers) > 1 else map(str, run)
-        start = end
+    numbers = sorted(int(one[2]) for one in found if one)
+    return ("ranks " if stem == "rank " else stem) + ", ".join(runs(numbers, " to ", least=2 if len(numbers) == 2 else 3))

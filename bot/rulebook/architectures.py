@@ -6,10 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import rtoml
 from packaging.version import InvalidVersion, Version
 
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError, one_file
 from bot.rulebook.versions import release
 
 FILE = "architectures.toml"
@@ -43,11 +42,7 @@ class Architectures:
 @cache
 def load_architectures(folder: Path | None = None) -> Architectures:
     """The architectures of a rules folder; RulebookError with every problem when the file is broken."""
-    path = (folder or rules_folder()) / FILE
-    try:
-        file = msgspec.convert(rtoml.load(path), _File)
-    except (OSError, ValueError) as error:
-        raise RulebookError([f"{FILE}: {error}"]) from error
+    file = one_file(FILE, _File, folder)
     problems = [f"{FILE}: {version!r} is no release" for version in (*file.last, *file.not_yet) if not _is_release(version)]
     if problems:
         raise RulebookError(problems)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import rtoml
@@ -12,6 +12,7 @@ import rtoml
 from bot.rulebook import files
 from bot.rulebook.book import Rulebook
 
+_Shape = TypeVar("_Shape", bound=msgspec.Struct)
 OTHER_READERS = (
     "models",
     "gpus.toml",
@@ -37,6 +38,14 @@ def rules_folder() -> Path:
     package = Path(__file__).resolve().parent.parent
     installed = package / "_data" / "rules"
     return installed if installed.is_dir() else package.parent / "rules"
+
+
+def one_file(name: str, shape: type[_Shape], folder: Path | None) -> _Shape:
+    """A file of its own, as one of OTHER_READERS reads it; RulebookError where it is missing, no TOML, or of another shape."""
+    try:
+        return msgspec.convert(rtoml.load((folder or rules_folder()) / name), shape)
+    except (OSError, ValueError) as error:
+        raise RulebookError([f"{name}: {error}"]) from error
 
 
 def rule_files(folder: Path) -> list[Path]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import rtoml
 
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError, one_file
 
 FILE = "model-names.toml"
 _ENDINGS = re.compile(r"(-(instruct|chat|it|hf|base))+$")
@@ -120,11 +119,7 @@ def _key(name: str) -> str:
 @cache
 def load_model_names(folder: Path | None = None) -> ModelNames:
     """The named models of a rules folder; RulebookError with every problem when the file is broken."""
-    path = (folder or rules_folder()) / FILE
-    try:
-        file = msgspec.convert(rtoml.load(path), _File)
-    except (OSError, ValueError) as error:
-        raise RulebookError([f"{FILE}: {error}"]) from error
+    file = one_file(FILE, _File, folder)
     problems = [f"{FILE}: [[model]] {row.id}: {problem}" for row in file.model if (problem := _problem(row))]
     problems += [f"{FILE}: [[stored]] {one.endings}: {problem}" for one in file.stored if (problem := _broken(one.config))]
     problems += [f"{FILE}: [[model]] {row.id}: own: {problem}" for row in file.model if (problem := _not_own(row, file.stored))]

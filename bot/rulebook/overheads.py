@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
-import rtoml
 
 from bot.domain.overheads import Measured, OverheadFigures, Runner, Span
 from bot.rulebook.gpus import capability
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError, one_file
 from bot.rulebook.versions import holds, is_range
 
 FILE = "accounting/overheads.toml"
@@ -126,11 +125,7 @@ def _switch(rows: Sequence[_Switch], where: Where) -> bool:
 @cache
 def load_overheads(folder: Path | None = None) -> Overheads:
     """The coefficients of a rules folder; RulebookError with every problem, a version without an answer too."""
-    path = (folder or rules_folder()) / FILE
-    try:
-        file = msgspec.convert(rtoml.load(path), _File)
-    except (OSError, ValueError) as error:
-        raise RulebookError([f"{FILE}: {error}"]) from error
+    file = one_file(FILE, _File, folder)
     if problems := _problems(file):
         raise RulebookError([f"{FILE}: {problem}" for problem in problems])
     return Overheads(file)

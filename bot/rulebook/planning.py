@@ -6,12 +6,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
-import rtoml
 from packaging.version import Version
 
 from bot.domain.accounting import KvDtype, PlannerRules
 from bot.domain.size import GIB
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError, one_file
 from bot.rulebook.versions import holds, is_range, release
 
 FILE = "accounting/planner.toml"
@@ -154,11 +153,7 @@ class Planning:
 @cache
 def load_planning(folder: Path | None = None) -> Planning:
     """The planner's rules of a rules folder; RulebookError with every problem when the file is broken."""
-    path = (folder or rules_folder()) / FILE
-    try:
-        file = msgspec.convert(rtoml.load(path), File)
-    except (OSError, ValueError) as error:
-        raise RulebookError([f"{FILE}: {error}"]) from error
+    file = one_file(FILE, File, folder)
     problems = [f"{FILE}: {problem}" for problem in _problems(file)]
     if problems:
         raise RulebookError(problems)

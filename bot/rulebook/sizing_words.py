@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import rtoml
 
-from bot.rulebook.load import RulebookError, rules_folder
+from bot.rulebook.load import RulebookError, one_file
 
 FILE = "sizing-words.toml"
 
@@ -49,11 +48,7 @@ class SizingWords:
 @cache
 def load_sizing_words(folder: Path | None = None) -> SizingWords:
     """The words of a rules folder; RulebookError with every problem when the file is broken."""
-    path = (folder or rules_folder()) / FILE
-    try:
-        file = msgspec.convert(rtoml.load(path), _File)
-    except (OSError, ValueError) as error:
-        raise RulebookError([f"{FILE}: {error}"]) from error
+    file = one_file(FILE, _File, folder)
     problems = [f"{FILE}: [numbers] {number!r} is no number" for number in file.numbers if not number.isdecimal()]
     problems += [*_twice("stands_for", file.stands_for), *_twice("numbers", file.numbers)]
     if problems:

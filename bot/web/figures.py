@@ -1,8 +1,9 @@
 """Figures as a person reads them: bytes, counts, durations, and ranks that share them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.rank import runs
 from bot.domain.size import gb as size_in_gb
 from bot.domain.size import gib as size_in_gib
 
@@ -60,15 +61,4 @@ def _heading(group: Sequence[Mapping[str, Any]]) -> str:
     numbers = [rank["rank"] for rank in group if rank["rank"] is not None]
     if len(numbers) < len(group):
         return str(group[0].get("label") or "the engine") if len(group) == 1 else f"{len(group)} unnamed ranks"
-    return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {', '.join(_runs(sorted(numbers)))}"
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """1 2 3 4 6 7 -> 1–4, 6, 7: three or more in a row make a run."""
-    start = 0
-    for end in range(1, len(numbers) + 1):
-        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
-            continue
-        run = numbers[start:end]
-        yield from [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
-        start = end
+    return f"rank {numbers[0]}" if len(numbers) == 1 else f"ranks {', '.join(runs(sorted(numbers), '–'))}"
