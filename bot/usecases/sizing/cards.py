@@ -30,6 +30,13 @@ def read_cards(reader: Reader) -> None:
         none = _NONE.search(reader.rest[: mention.start])
         reader.blank(none.start() if none else mention.start, end)
         _put_card(reader, specs, text, 0 if none else mention.count)
+    unlisted = (
+        rf"(?<![\w.-])(?:\d{{1,2}} ?x? )?(?:(?:nvidia|geforce|rtx) )*([2-7]0[5-9]0(?:{SIBLING})+)(?: gpus?)?(?: {_GB}(?!{_ELSE}))?(?![\w.])"
+    )
+    for match in list(re.finditer(unlisted, reader.rest, re.IGNORECASE)):
+        if reader.gpus.find(match[1]) is None:
+            reader.blank(match.start(), match.end())
+            reader.corrections.append(f"{match[1]!r} is no card that is known here: give its memory by --gpu-memory-bytes, such as 12GiB")
     bare = rf"(?<![\w.-])(?:(\d{{1,2}}) )?([2-7]0[5-9]0(?: ?Ti)?)s?(?: ({_GB})(?!{_ELSE}))?(?![\w.]|{SIBLING})"
     for match in list(re.finditer(bare, reader.rest, re.IGNORECASE)):
         found = reader.gpus.find(f"{match[2]} {match[3] or ''}")  # a bare figure: in a sizing question a card, in a log anything

@@ -106,6 +106,16 @@ def test_a_size_alone_names_no_card() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "card"), [("2x 3080 Ti 12gb", "3080 Ti"), ("rtx 4070 ti super", "4070 ti super"), ("a 4090 laptop", "4090 laptop")]
+)
+def test_a_card_that_is_not_known_is_said_and_none_of_like_name_is_taken(text: str, card: str) -> None:
+    assert ask(f"qwen3-8b on {text}") == {"model": "Qwen/Qwen3-8B"}
+    assert corrections(f"qwen3-8b on {text}") == [
+        f"{card!r} is no card that is known here: give its memory by --gpu-memory-bytes, such as 12GiB"
+    ]
+
+
 def test_requests_and_a_pool_are_understood() -> None:
     found = ask("mistral-small-24b on rtx pro 6000, kv cache 20GB, 32 concurrent requests")
     assert (found["kv_cache_memory_bytes"], found["max_num_seqs"]) == (20 * 10**9, 32)
