@@ -877,3 +877,34 @@ def test_a_full_card_of_a_program_that_nobody_names_is_not_filled_by_weights() -
     )
     assert judged(alone)["phase"] == "unknown"
     assert judged(f"vllm serve m\n{alone}")["phase"] == "weight_loading"
+
+
+@pytest.mark.parametrize("signed", ["Feb 03 09:12:44 srv ollama[2211]: ", "ollama-1  | "])
+def test_what_ollama_runs_is_changed_by_ollamas_settings_though_only_its_unit_names_it(signed: str) -> None:
+    lines = (
+        "llama_kv_cache: size = 896.00 MiB",
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 812.00 MiB on device 0: cudaMalloc failed: out of memory",
+    )
+    lines = (*lines, "graph_reserve: failed to allocate compute buffers")
+    assert judged("\n".join(lines))["recommendation"]["flag"] == "-ub"
+    assert judged("\n".join(signed + line for line in lines))["recommendation"]["flag"] == "num_ctx"
+
+
+def test_a_pool_whose_books_do_not_add_up_is_no_matter_of_its_size() -> None:
+    full = judged("[2026-08-23 09:11:04 TP6] RuntimeError: Decode out of memory. Try to lower your batch size.")
+    leak = judged("[2026-08-23 09:11:04 TP6] ValueError: pool memory leak detected! [full] total=9116160, available=768")
+    assert [one["recommendation"]["id"] for one in (full, leak)] == ["lower-max-running-requests", "upgrade-engine"]
+    assert not {one["flag"] for one in leak["alternatives"]} & {"--max-running-requests", "--mem-fraction-static"}
+
+
+def test_cards_of_different_sizes_are_no_other_process() -> None:
+    says = "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes."
+    assert judged(f"[2026-08-23 09:11:04 TP0] {says}\nwe run 3090 + 3090")["recommendation"]["id"] == "stop-other-process"
+    assert judged(f"[2026-08-23 09:11:04 TP0] {says}\nwe run A4000 (16GB) + 3090")["recommendation"]["id"] == "allow-unlike-cards"
+
+
+def test_no_other_engines_user_is_told_to_leave_vllms_fraction_alone() -> None:
+    for engine in ("sglang: python -m sglang.launch_server --tp 4", "ollama run llama3", "lmdeploy serve api_server m"):
+        document = judged(f"{engine}\nthe pod was OOMKilled, exit code 137")
+        assert document["phase"] == "host_memory"
+        assert "--gpu-memory-utilization" not in {one["flag"] for one in document["avoid"]}
