@@ -29,7 +29,9 @@ def findings(book: Rulebook, scene: Scene) -> list[PhaseFinding]:
     the engine says rules out are none.
     """
     out = {phase for row in book.ruled_out if holds(scene, any_=row.any, none=row.none) for phase in row.phases}
-    found = [*_named(book, scene), *_framed(book, scene), *_progressed(book, scene, out)]
+    named = list(_named(book, scene))
+    said = [f for f in named if f.rule.startswith("prose.")]
+    found = [*(f for f in named if f not in said), *_framed(book, scene), *said, *_progressed(book, scene, out)]
     kept = (f for f in found if f.weight == "decisive" or f.phase not in out)
     return sorted(kept, key=lambda f: WEIGHTS.index(f.weight))
 

@@ -70,6 +70,13 @@ def test_another_workers_traceback_does_not_speak_for_the_failing_one() -> None:
     assert judged(text)["phase"] == "graph_capture"
 
 
+def test_the_engine_cores_call_says_more_than_the_title_above_it() -> None:
+    core = '(EngineCore_DP0 pid=7)   File "/x/vllm/v1/executor/abstract.py", line 85, in determine_available_memory\n'
+    document = judged("[Bug]: the engine loads the model but crashes in the sampler warm-up\n\n" + core)
+    assert (document["phase"], document["verdict"]) == ("profiling", "likely")
+    assert document["also_possible"][0]["phase"] == "warmup"
+
+
 def test_the_engine_cores_copy_names_the_call_when_the_worker_shows_no_frame() -> None:
     copy = "\n".join(
         f"(EngineCore_DP0 pid=1) ERROR 10-23 09:37:56 [core.py:708] {line}"
