@@ -35,10 +35,10 @@ def fewer_profiled_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     """The same for a pool that is too small; none helps where even all that fewer tokens give back is less than what it lacks."""
     fewer, now = fewer_batched_tokens(scene, budget), _tokens(scene)
     kv, needed = figure(budget, "kv_cache_bytes"), figure(budget, "needed_bytes")
-    if kv is None or not now or not fewer[0]:
+    if kv is None or not fewer[0]:
         return fewer
     lacked = (needed or 0) - kv
-    freed = _most_profiled(scene, budget, now) * (1 - int(fewer[0]) / now)
+    freed = _most_profiled(scene, budget, now) * (1 - int(fewer[0]) / now) if now else 2 * USUAL_PEAK
     return NONE_HELPS if lacked > freed else fewer
 
 

@@ -20,8 +20,11 @@ USUAL = 0.8
 
 def utilization(scene: Scene, budget: ReportedBudget | None) -> float | None:
     """As reported, as set, or the version's default."""
-    said = figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
-    return said or by_default(scene, "gpu_memory_utilization")
+    return _stated(scene, budget) or by_default(scene, "gpu_memory_utilization")
+
+
+def _stated(scene: Scene, budget: ReportedBudget | None) -> float | None:
+    return figure(budget, "utilization") or scene.evidence.deployment.number("gpu_memory_utilization")
 
 
 def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -65,7 +68,9 @@ def _hundredths(share: float) -> float:
 
 
 def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """So much higher that the missing bytes become part of the budget; at most the highest, or what is free allows."""
+    """So much higher that the missing bytes become part of the budget; at most the highest, or what is free allows. None where even that
+    adds less than is missing: to this card, or to the largest there is where none is named.
+    """
     now = utilization(scene, budget)
     if now is None:
         return None, None
@@ -74,8 +79,11 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
     weights = figure(budget, "weights_bytes")
     if total is None and weights and kv is not None:
         total = implied_total(weights, kv, now)
-    if total is None and kv is not None and kv > 0 and needed:
+    if total is None and kv is not None and (kv <= 0 or needed):
         total = _named_total(scene)
+    if kv is not None and _is_lower(now, kv, total, _stated(scene, budget)):
+        return f"{HIGHEST_FRACTION:.2f}", None
+    card = total or _at_most(scene)
     most = min(HIGHEST_FRACTION, math.floor(free / total * 100) / 100) if free and total else HIGHEST_FRACTION
     if total and kv is not None and kv <= 0:
         wanted = math.ceil((now + (-kv + GIB) / total) * 100) / 100
@@ -87,8 +95,10 @@ def raise_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
         wanted = math.ceil((now + (needed - kv) / total + 0.005) * 100) / 100
     else:
         wanted = now + 0.05 if now >= USUAL or _shared(scene) else USUAL
+        if kv is not None:
+            wanted = max(wanted, math.ceil((now + ((needed or 0) - kv) / card) * 100) / 100)
     value = round(min(most, wanted), 2)
-    if total and kv is not None and kv + (value - now) * total < (needed or 1):
+    if kv is not None and kv + (value - now) * card < (needed or 1):
         return None, None  # not even the largest fraction holds one request
     return (f"{value:.2f}", None) if value > now else (None, None)
 
@@ -98,6 +108,21 @@ def _named_total(scene: Scene) -> int | None:
     card = scene.evidence.deployment.gpu
     spec = load_gpus().by_id.get(card.value) if card is not None and card.origin == "log" else None
     return None if spec is None or spec.unified else spec.total
+
+
+def _is_lower(default: float, pool: float, total: float | None, said: float | None) -> bool:
+    """Is a fraction in force that nobody stated and that is lower than the default? Weights and activations fitted onto the card, so a
+    pool cannot lack more than what the budget leaves of it; of a card that is not known, that cannot be told.
+    """
+    return said is None and pool <= 0 and (total is None or -pool > (1 - default) * total)
+
+
+def _at_most(scene: Scene) -> int:
+    """No more bytes than these does the card have: those of the one that is named, a machine's memory too, else of the largest there is."""
+    named = scene.evidence.deployment.gpu
+    known = load_gpus().by_id
+    spec = known.get(named.value) if named is not None else None
+    return (spec and spec.total) or max(spec.total or 0 for spec in known.values())
 
 
 def of_budget(scene: Scene, budget: ReportedBudget | None) -> Iterator[Fact]:

@@ -41,22 +41,21 @@ def remedies(
             if remedy is not None:
                 found[rule.flag or rule.id, rule.direction] = remedy, frozenset(rule.same_step)
     steps = [remedy for remedy, beside in found.values() if not beside & {other.id for other, _ in found.values()}]
-    offered = _pointless_last(helpless_last(book, scene, steps)[: MOST_ALTERNATIVES + 1], scene)
+    reaching = {rule.id for rule in book.remedies if rule.value in MUST_REACH}
+    offered = _pointless_last(helpless_last(book, scene, steps)[: MOST_ALTERNATIVES + 1], scene, reaching)
     return [_enough_or_said(remedy, offered, scene) for remedy in offered]
 
 
-def _pointless_last(offered: Sequence[Remedy], scene: Scene) -> list[Remedy]:
-    """A context so short that the deployment is of no use stands last, and says so."""
-    asked = scene.evidence.deployment.number("max_model_len")
-    useful: list[Remedy] = []
-    useless: list[Remedy] = []
-    for one in offered:
-        if one.flag == "--max-model-len" and one.value and one.value.isdigit() and asked and int(one.value) * POINTLESS < asked:
-            told = f"That is {int(one.value):,} of {int(asked):,} tokens: it passes the check and serves little, so it stands last."
-            useless.append(replace(one, because=f"{one.because} {told}"))
-        else:
-            useful.append(one)
-    return useful + useless if useful else list(offered)
+def _pointless_last(offered: Sequence[Remedy], scene: Scene, reaching: Set[str]) -> list[Remedy]:
+    """A context so short that the deployment is of no use says so, and stands last where another change may reach by the figures."""
+    asked = scene.evidence.deployment.number("max_model_len") or 0
+    short = [one for one in offered if one.flag == "--max-model-len" and one.value and one.value.isdigit()]
+    useless = [one for one in short if int(one.value or 0) * POINTLESS < asked]
+    useful = [one for one in offered if one not in useless]
+    last = any(one.id in reaching for one in useful)
+    told = "That is {:,} of {:,} tokens: it passes the check and serves little" + (", so it stands last." if last else ".")
+    useless = [replace(one, because=f"{one.because} {told.format(int(one.value or 0), int(asked))}") for one in useless]
+    return useful + useless if last else useless + useful
 
 
 def _enough_or_said(remedy: Remedy, offered: Sequence[Remedy], scene: Scene) -> Remedy:

@@ -409,6 +409,30 @@ def test_a_fraction_is_not_raised_where_even_the_largest_leaves_no_pool() -> Non
     assert nearer["recommendation"]["id"] == "raise-gpu-memory-utilization"
 
 
+SHORT = "vllm serve org/m1 --gpu-memory-utilization {}\nINFO 11-01 10:00:00 [gpu_worker.py:298] Available KV cache memory: {} GiB\n"
+
+
+@pytest.mark.parametrize(
+    ("card", "fraction", "pool", "value"),
+    [
+        ("", "0.90", "-20.10", None),  # the largest card there is has 288 GiB
+        ("", "0.90", "-3.10", "0.95"),
+        ("RTX 4090", "0.90", "-3.10", None),
+        ("DGX Spark", "0.60", "-6.78", "0.66"),
+    ],
+)
+def test_a_fraction_is_raised_by_what_the_card_can_give(card: str, fraction: str, pool: str, value: str | None) -> None:
+    document = judged(f"{card}\n" + SHORT.format(fraction, pool))
+    offered = {one["id"]: one["value"] for one in (document["recommendation"], *document["alternatives"])}
+    assert offered.get("raise-gpu-memory-utilization") == value
+
+
+def test_a_pool_that_lacks_more_than_the_default_leaves_of_the_card_says_that_a_lower_fraction_is_set() -> None:
+    log = "NVIDIA A100-SXM4-80GB\nINFO 11-01 10:00:00 [gpu_worker.py:298] Available KV cache memory: -30.00 GiB\n"
+    document = judged(log)
+    assert (document["recommendation"]["id"], document["recommendation"]["value"]) == ("raise-gpu-memory-utilization", "0.95")
+
+
 @pytest.mark.parametrize(("card", "value"), [("NVIDIA A100-SXM4-80GB", "1024"), ("NVIDIA H100 80GB HBM3", "2048")])
 def test_a_default_that_is_in_force_is_not_suggested(card: str, value: str) -> None:
     profile = [frame("v1/worker/gpu_worker.py", "determine_available_memory"), frame("v1/worker/gpu_model_runner.py", "profile_run")]
@@ -548,6 +572,16 @@ def test_a_context_that_is_of_no_use_is_offered_last_and_says_so() -> None:
     last = document["alternatives"][-1]
     assert last["flag"] == "--max-model-len"
     assert last["because"].endswith("That is 720 of 131,072 tokens: it passes the check and serves little, so it stands last.")
+
+
+def test_it_stands_first_where_the_figures_say_of_no_other_change_that_it_reaches() -> None:
+    text = (
+        "vllm serve org/m1 --max-model-len 131072\nValueError: To serve at least one request with the model's max seq len (131072), (46.00 GiB KV cache is needed, which "
+        "is larger than the available KV cache memory (1.30 GiB). Based on the available memory, the estimated maximum model length is 3696.\n"
+    )
+    first = judged(text)["recommendation"]
+    assert (first["flag"], first["value"]) == ("--max-model-len", "3696")
+    assert first["because"].endswith("it passes the check and serves little.")
 
 
 def test_more_tensor_parallelism_stays_within_the_cards_of_a_pipeline_stage() -> None:
