@@ -32,6 +32,7 @@ from bot.slack.oauth import OAuth
 from bot.slack.outbox import Outbox
 from bot.slack.reminders import Reminders
 from bot.slack.room import Room
+from bot.slack.spool import Spool
 from bot.slack.visibility import Visibility
 from bot.slack.workers import LEASE, Workers
 from bot.usecases.asks import Asks
@@ -48,7 +49,7 @@ LOGGERS = (
     "slack_bolt",
     "slack_sdk",
 )  # at DEBUG these write whole payloads: pasted logs, secrets and all
-PATIENCE = 5.0  # seconds for what was acknowledged but is not stored yet, at shutdown
+PATIENCE = 5.0  # seconds for what was acknowledged and is not in the inbox yet, at shutdown
 NOT_INSTALLED = "I am not installed in this workspace (any more). Whoever runs me can add it again, at /slack/install of my public address."
 LOOK = 1.0  # seconds between looks whether the socket lives
 MOST_BODY = 4 * 1024 * 1024  # bytes of one HTTP delivery
@@ -108,7 +109,7 @@ class SlackDoor:
         self.room = Room(
             desk=desk, settings=settings, store=store, asks=asks, hosts=hosts, installs=self._installs, outbox=outbox,
             asides=Asides(outbox, store, self._installs, hosts), intake=Intake(files, aside), visibility=Visibility(outbox),
-            reminders=Reminders(store),
+            reminders=Reminders(store), spool=Spool(store.spool),
         )  # fmt: skip
         self._workers = Workers(self.room, lease=lease)
         self._gate = Gate(self.room, self._workers)
@@ -128,6 +129,7 @@ class SlackDoor:
         self._endless = [
             asyncio.create_task(self.room.reminders.run(self._workers.wake), name="reminders"),
             asyncio.create_task(digests.run(self.room.store, self._workers.wake), name="digests"),
+            asyncio.create_task(self.room.spool.take_up(self.room.store, self._workers.wake), name="spool"),
         ]
         if self._installs.single:
             self._endless.append(asyncio.create_task(self._know_itself(), name="auth.test"))
@@ -140,7 +142,7 @@ class SlackDoor:
             await self._socket.close_async()  # type: ignore[no-untyped-call]
             await self._socket.client.aiohttp_client_session.close()
         if self.room.running:
-            # A command that was acknowledged a moment ago may not be stored yet: Slack will not send it again.
+            # A form may be opening; and where nothing could be noted, Slack sends a command no second time.
             await asyncio.wait(self.room.running, timeout=PATIENCE)
         await self._workers.stop()
         left = [*self._endless, *self.room.running]

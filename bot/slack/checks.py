@@ -1,5 +1,6 @@
 """What `oombot doctor` asks of Slack: tokens, scopes against the manifest, delivery; each with the click that mends it."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -29,7 +30,17 @@ async def check_slack(room: Room, socket: AsyncSocketModeHandler | None) -> list
     if who is not None:
         checks += _scopes(who)
     checks += await _delivery(room, socket)
+    checks.append(await asyncio.to_thread(_spool, room))
     return checks
+
+
+def _spool(room: Room) -> Check:
+    """Whether a command outlives this process while the database is locked."""
+    folder, why = room.spool.folder, room.spool.unusable()
+    if why is None:
+        return Check("Slack spool", True, f"What the database cannot take at once waits in {folder}.", None)
+    said = f"Nothing can be noted in {folder} ({why}): a command is lost if I end while the database is locked."
+    return Check("Slack spool", False, said, "Give this user the right to write there, and room on its disk.")
 
 
 async def _token(room: Room) -> "tuple[Check, Identity | None]":

@@ -1,4 +1,4 @@
-"""Between a verified request and its acknowledgement: events are stored first, commands greeted first, clicks stored in time."""
+"""Between a verified request and its acknowledgement: events are stored first, commands noted first, clicks stored in time."""
 
 import asyncio
 import logging
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.slack.calls import POST_SECONDS
 from bot.slack.inbox import Arrival, arrival, said_in
 from bot.slack.installs import Identity
 from bot.slack.room import Job, Room
+from bot.slack.spool import keep
 from bot.slack.surfaces import SURFACES
 from bot.slack.surfaces.buttons import FORMS
 from bot.slack.surfaces.surface import Surface
@@ -17,16 +17,12 @@ from bot.slack.workers import Workers
 from bot.store.errors import StoreError
 
 log = logging.getLogger(__name__)
-SOON = 0.2  # seconds that an acknowledgement may wait for storing, of the half that a person notices
+SOON = 0.2  # seconds that an acknowledgement may wait, of the half that a person notices
 AT_MOST = 2.4  # seconds for storing, of the three that Slack waits
-LATER = (0.5, 1, 2, 4, 8, 16)  # seconds between tries to store what was already acknowledged
 NOT_KEPT = "This could not be kept: the database does not answer. Nothing was done; please try again in a minute."
 UNSURE = "If nothing comes within a minute, ask again."
 REMEMBERED = 1_000  # messages kept or being kept
-OPENS = "message_shortcut"
-"""Opens a view and is worked all the same: what is stored waits for that view, as long as Slack may take to open it."""
-OPENED = POST_SECONDS + 1.0
-AT_ONCE = frozenset({"command", "shortcut", OPENS})
+AT_ONCE = frozenset({"command", "shortcut", "message_shortcut"})
 
 Answer = tuple[int, dict[str, Any] | None]
 
@@ -55,50 +51,56 @@ class Gate:
         says = surface.says(came) if surface.says else None
         if says and says.get("response_action") == "errors":
             return 200, says
-        if came.kind in AT_ONCE:
-            if who is not None:
-                greeting = self._room.start(self._greeted(surface, Job(who, came)), f"greeting of {surface.name}")
-                await asyncio.wait({greeting}, timeout=SOON)  # Slack sends none of these again: where storing is quick, it comes first
-                if says is not None and not greeting.done():  # what is not stored yet does not outlive this process: who asked should know
-                    return 200, {**says, "text": f"{says['text']} {UNSURE}"}
-            return 200, says
-        return await self._stored(surface, came, who, says, said)
+        if came.kind in AT_ONCE or (came.kind == "click" and came.body["action"] in FORMS):
+            return 200, says if who is None else await self._at_once(surface, Job(who, came), says)
+        return await self._stored(surface, came, says, said)
 
-    async def _greeted(self, surface: Surface, job: Job) -> None:
-        """Acknowledged already; the sign is given, then it is stored, patiently. Whose sign takes its time is stored beside that."""
-        came = job.arrival
-        if came.kind != OPENS:
+    async def _at_once(self, surface: Surface, job: Job, says: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Slack sends none of these again, and a view opens within three seconds or never: noted on the disk, however the database is."""
+        noting = self._room.start(self._noted(job.arrival), f"noting a {job.arrival.kind}")
+        greeting = self._room.start(self._greeted(surface, job, noting), f"greeting of {surface.name}")
+        await asyncio.wait({noting, greeting}, timeout=SOON)
+        if says is None or greeting.done() or (noting.done() and noting.result()):
+            return says
+        return {**says, "text": f"{says['text']} {UNSURE}"}  # neither disk nor database has it: a kill would lose it, and who asked knows
+
+    async def _noted(self, came: Arrival) -> bool:
+        try:
+            await self._room.spool.note(came)
+        except OSError as lost:
+            log.error("a %s lies in memory alone until the database has it: %s: %s", came.kind, self._room.spool.folder, lost.strerror)
+            return False
+        return True
+
+    async def _greeted(self, surface: Surface, job: Job, noting: "asyncio.Task[bool]") -> None:
+        """The sign is given, then what is left to do comes into the inbox."""
+        came, spool = job.arrival, self._room.spool
+        try:
             opened = await surface.greet(self._room, job) if surface.greet else {}
-            if opened is not None:
-                await self._kept(replace(came, body={**came.body, **opened}))
-            return
-        keeping = self._room.start(self._kept(came, after=OPENED), f"keeping a {came.kind}")
-        opened = await surface.greet(self._room, job) if surface.greet else {}
-        if await keeping:
-            whole = replace(came, body={**came.body, **(opened or {})})
-            try:
-                await self._room.store.amend(whole.team, whole.key, whole.payload())
-                self._workers.wake()
-            except StoreError as lost:  # then it is worked a little later, and its end is not said in the view
-                log.warning("%s stays as it was kept: %s", came.kind, lost)
+            noted = await noting
+            if opened:
+                came = replace(came, body={**came.body, **opened})
+            if opened is not None and not await self._kept(came, noted, more=bool(opened)):
+                return
+            if noted:
+                await spool.drop(came)
+        finally:
+            spool.leave(came)
 
-    async def _kept(self, came: Arrival, *, after: float = 0.0) -> bool:
-        for wait in (*LATER, None):
-            try:
-                await self._keep(came, after)
-                return True
-            except StoreError as lost:
-                log.warning("%s not kept yet: %s", came.kind, lost)
-                if wait is not None:
-                    await asyncio.sleep(wait)
-        if came.body.get("response_url"):
-            await self._room.asides.respond(came.body["response_url"], NOT_KEPT)
-        return False
+    async def _kept(self, came: Arrival, noted: bool, *, more: bool) -> bool:
+        """`more` is known by now than was noted."""
+        try:
+            await self._keep(came)
+        except StoreError as lost:
+            log.warning("%s not in the inbox yet: %s", came.kind, lost)
+            if not noted and came.body.get("response_url"):
+                await self._room.asides.respond(came.body["response_url"], NOT_KEPT)
+            elif noted and more:
+                await self._noted(came)
+            return False
+        return True
 
-    async def _stored(self, surface: Surface, came: Arrival, who: Identity | None, says: dict[str, Any] | None, said: str | None) -> Answer:
-        if who is not None and came.kind == "click" and came.body["action"] in FORMS:
-            self._room.start(self._greeted(surface, Job(who, came)), "form")
-            return 200, None
+    async def _stored(self, surface: Surface, came: Arrival, says: dict[str, Any] | None, said: str | None) -> Answer:
         keeping = self._room.start(self._keep(came), f"keeping a {came.kind}")
         if said is not None:
             self._remember(said, keeping)
@@ -126,9 +128,8 @@ class Gate:
             self._room.start(self._room.asides.respond(came.body["response_url"], NOT_KEPT), "not kept")
         return 503, None
 
-    async def _keep(self, came: Arrival, after: float = 0.0) -> None:
-        given = (came.team, came.channel, came.thread, came.key, came.kind, came.payload(), came.enterprise)
-        await self._room.store.deliver(*given, after=after)
+    async def _keep(self, came: Arrival) -> None:
+        await keep(self._room.store, came)
         self._workers.wake()
 
 

@@ -14,6 +14,7 @@ from bot.slack.installs import Identity, Installs
 from bot.slack.intake import Intake
 from bot.slack.outbox import Outbox
 from bot.slack.reminders import Reminders
+from bot.slack.spool import Spool
 from bot.slack.visibility import Visibility
 from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
@@ -58,6 +59,7 @@ class Room:
     intake: Intake
     visibility: Visibility
     reminders: Reminders
+    spool: Spool
     running: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> "asyncio.Task[Any]":

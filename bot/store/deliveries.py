@@ -71,13 +71,6 @@ def deliver(
     return connection.execute(insert.returning(deliveries.c.key)).first() is not None
 
 
-def amend(connection: Connection, team: str, key: str, payload: bytes) -> bool:
-    """What was stored before all of it was known, whole; it is due now. False when somebody works it already."""
-    c = deliveries.c
-    waiting = update(deliveries).where(c.team == team, c.dedup == key, c.state == "waiting", c.attempts == 0)
-    return connection.execute(waiting.values(payload=payload, ready_at=clock())).rowcount > 0
-
-
 def show_anew(connection: Connection, incident: Mapping[str, Any], *, erased: bool = False, after: float | None = None) -> None:
     """Its message is due to be drawn anew, behind what was said in its thread; with `after`, beside that, in so many seconds.
 

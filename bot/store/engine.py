@@ -1,6 +1,7 @@
 """Opening a database: SQLite in WAL mode or PostgreSQL, brought to today's schema, every failure one sentence."""
 
 import asyncio
+import hashlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from bot.settings import shown_url
+from bot.settings import data_folder, shown_url
 from bot.store.errors import StoreError, explain, unwritable
 from bot.store.private import private_file, private_folder
 from bot.store.schema import HEAD, migrations_folder
@@ -63,6 +64,7 @@ class Database:
         self.place = str(self.url.database) if self.sqlite else shown_url(url)
         self.file = Path(self.place).expanduser().absolute() if self.sqlite and self.place != ":memory:" else None
         self.engine = _sqlite(self.url) if self.sqlite else _postgres(self.url)
+        self.spool = _beside(self.file, self.place)
         self._one_writer = asyncio.Lock()  # inside one process a queue is kinder than SQLite's busy waiting
 
     @asynccontextmanager
@@ -149,6 +151,13 @@ class Database:
     async def close(self) -> None:
         """Close every connection."""
         await self.engine.dispose()
+
+
+def _beside(file: Path | None, place: str) -> Path:
+    """A folder for what waits for this database, and for no other: beside its file, or in the user's data folder."""
+    if file is not None:
+        return file.with_name(f"{file.name}-spool")
+    return data_folder() / f"spool-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
 
 def revision(connection: Connection) -> str | None:

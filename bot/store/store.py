@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
@@ -46,6 +47,11 @@ class Store:
     def place(self) -> str:
         """Which database this is, without its password."""
         return self._database.place
+
+    @property
+    def spool(self) -> Path:
+        """The folder for what waits until this database can be written; nobody need have made it."""
+        return self._database.spool
 
     async def prepare(self) -> None:
         """See `open_store`."""
@@ -301,10 +307,6 @@ class Store:
     ) -> bool:
         """Keep what arrived before it is acknowledged; False when its key is already there. It is due in `after` seconds."""
         return await self._write(deliveries.deliver, team, channel, thread, key, kind, payload, enterprise, after)
-
-    async def amend(self, team: str, key: str, payload: bytes) -> bool:
-        """The whole of what was delivered to wait for it; due now. False when it is worked already."""
-        return await self._write(deliveries.amend, team, key, payload)
 
     async def arrived(self, team: str, *keys: str) -> bool:
         """Whether something of one of these keys was ever delivered, done or not."""

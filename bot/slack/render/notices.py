@@ -27,6 +27,9 @@ HELP = (
     "In a thread, say the same with a mention: slash commands do not work there."
 )
 
+NOT_OPENED = "I was restarted while a form was to open for you. If it did not open, please ask again."
+"""Its trigger lives for three seconds; whether Slack opened it, nobody can look up."""
+
 
 def for_you_alone(error: str) -> str:
     """Why an answer does not stand where it belongs; `error` is Slack's word."""

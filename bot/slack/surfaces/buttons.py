@@ -22,7 +22,7 @@ from bot.slack.render.diagnosis import DONT_KNOW
 from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
-from bot.slack.render.notices import for_you_alone
+from bot.slack.render.notices import NOT_OPENED, for_you_alone
 from bot.slack.render.sizing import sizing_message
 from bot.slack.render.wording import OUTCOMES as SAID
 from bot.slack.repeats import ANEW, again
@@ -37,7 +37,7 @@ from bot.usecases.reply import Unusable
 OUTCOMES = ("fixed", "moved", "same", "wrong")
 ANSWERS = ("answer_rank", "dont_know")
 FORMS = frozenset({"change_inputs", "home_size", "home_log"})
-"""Clicks that only open a form: nothing is stored for them."""
+"""Clicks that only open a form: where that was done, nothing is left to work."""
 OF_YORE = "This button is of another version of mine and does nothing any more. Mention me in the thread: the answer then has new ones."
 NOT_YOURS = "This belongs to a channel that you are not a member of now."
 
@@ -69,7 +69,9 @@ async def work(room: Room, job: Job) -> None:
     """One click."""
     body = job.body
     action = body["action"]
-    if action.startswith("home_"):
+    if action in FORMS:
+        await _tell(room, job, NOT_OPENED)
+    elif action.startswith("home_"):
         await show_home(room, job, body["values"], turned(body))
     elif action == "share":
         await _share(room, job)

@@ -9,7 +9,7 @@ from bot.slack.calls import UnsureError
 from bot.slack.conversation import diagnose, hear, incident_of, place_of
 from bot.slack.inbox import Arrival
 from bot.slack.render.forms import log_form, notice_view
-from bot.slack.render.notices import HINT
+from bot.slack.render.notices import HINT, NOT_OPENED
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 
@@ -43,6 +43,9 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 
 async def work(room: Room, job: Job) -> None:
     """Diagnoses in the message's thread; where the bot may not write, for the asker alone."""
+    if job.arrival.kind == "shortcut":
+        await room.asides.tell(job.who, job.body["user"], NOT_OPENED, about=job.arrival.key)
+        return
     place = place_of(job.body)
     if job.who.bot_user == job.body.get("author") or (job.body["bot"] and job.body["bot"] == job.who.bot_id):
         ours = await incident_of(room, job, place)

@@ -10,6 +10,7 @@ from bot.slack.inbox import Arrival
 from bot.slack.offers import quoted, reading
 from bot.slack.outbox import Place
 from bot.slack.render.forms import sizing_form
+from bot.slack.render.notices import NOT_OPENED
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import answer, first_word
@@ -55,9 +56,13 @@ async def greet(room: Room, job: Job) -> dict[str, Any] | None:
 async def work(room: Room, job: Job) -> None:
     """The answer, for the asker alone."""
     asked = first_word(job.body["text"])
-    blocks, text = await answer(room, job, asked)
     body = job.body  # its response URL may be spent: half an hour has passed, or it was used up
     place = Place(body["channel"], None)
+    if _wants_form(asked):
+        url = body["response_url"]
+        await room.asides.alone(job.who, place, body["user"], NOT_OPENED, about=job.arrival.key, name="form", url=url)
+        return
+    blocks, text = await answer(room, job, asked)
     await room.asides.alone(
         job.who, place, body["user"], text, blocks, about=job.arrival.key, name="answer", url=body["response_url"],
         answering=quoted(f"{body['command']} {body['text']}"), anew=reading(asked, body),

@@ -13,7 +13,8 @@ class Surface:
     """`takes` may not wait; `work` is run from the stored arrival and must bear being run again after a crash.
 
     `says` is the body of the acknowledgement. `greet` runs beside it and may open a view with the trigger that lives three seconds;
-    what it returns is merged into the stored body, None means that nothing is left to do.
+    what it returns is merged into the stored body, None means that nothing is left to do. A form whose opening nobody saw the end of,
+    since the process was killed, comes to `work`.
     """
 
     name: str
