@@ -261,6 +261,8 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
         yield stated("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
     elif tp and tp > 1:
         yield stated("several-gpus-in-use", error, tp=int(tp))
+    elif not tp and evidence.grid.least > 1:
+        yield stated("several-gpus-in-use", error)  # how many is not said
     if (evidence.grid.pp or 1) > 1:
         yield stated("pipeline-parallel", error)
     if deployment.value("enable_chunked_prefill") is False:

@@ -42,9 +42,8 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
     worker = worker or next((f.speaker for f in evidence.frames if f.speaker.role == "worker"), None)
     if worker is not None:
         return worker
-    if fact is not None:
-        return fact.speaker
-    return next((f.speaker for f in evidence.frames), None)
+    traced = next((f.speaker for f in evidence.frames if fact is None or f.speaker.role == "engine-core"), None)
+    return traced if traced is not None or fact is None else fact.speaker
 
 
 def failing_rank(evidence: Evidence, speaker: Speaker | None, fact: Fact | None) -> Rank | None:

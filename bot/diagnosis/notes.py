@@ -235,14 +235,16 @@ def _counted_from_figures(evidence: Evidence, facts: Sequence[Fact], change: Rem
 
 
 def _counted_from_card(scene: Scene, change: Remedy | None) -> Iterator[str]:
-    """How many ranks there are, where only the index of the card that failed shows it."""
+    """How many ranks there are, where only the index of the card that failed, or a tag, shows it."""
     evidence, gpu = scene.evidence, scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
     said = evidence.deployment.number("tensor_parallel_size") or evidence.grid.tp or evidence.deployment.gpu_count
-    if change is None or change.flag != "--tensor-parallel-size" or said or not isinstance(gpu, int) or ranks_seen(scene) < 2:
+    least = ranks_seen(scene)
+    if change is None or change.flag != "--tensor-parallel-size" or said or least < 2:
         return
-    line, least = scene.error_fact.line if scene.error_fact is not None else 0, ranks_seen(scene)
-    told = f"How many cards are in use is not in the paste: GPU {gpu} failed (line {line}), so {least} at least."
-    yield f"{told} If yours are more, go up from that."
+    by = f"GPU {gpu} failed (line {scene.error_fact.line})" if scene.error_fact is not None and isinstance(gpu, int) else None
+    worker = next((line for line in evidence.speakers if line.speaker.parts.keys() & {"tp", "rank"}), None)
+    by = by or (f"there is a {worker.speaker.label} (line {worker.number})" if worker is not None else "there are several workers")
+    yield f"How many cards are in use is not in the paste: {by}, so {least} at least. If yours are more, go up from that."
 
 
 def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:

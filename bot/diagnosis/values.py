@@ -122,11 +122,12 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
 
 def ranks_seen(scene: Scene) -> int:
     """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
-    given = scene.evidence.deployment.number("tensor_parallel_size") or scene.evidence.grid.tp
+    grid = scene.evidence.grid
+    given = scene.evidence.deployment.number("tensor_parallel_size") or grid.tp
     gpu = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
-    if given or not isinstance(gpu, int) or scene.evidence.grid.several or (scene.evidence.grid.dp or 1) > 1:
+    if given or grid.several or (grid.dp or 1) > 1:
         return int(given or 1)
-    return 1 << gpu.bit_length()
+    return max(grid.least, 1 << gpu.bit_length() if isinstance(gpu, int) else 1)
 
 
 def ranks_unsaid(scene: Scene) -> bool:

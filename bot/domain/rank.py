@@ -49,7 +49,7 @@ class Grid:
     """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then.
 
     `at_least`: `tp` was only inferred from the highest tag that was seen, so it may be larger; `counted`: the cards
-    that are named are as many as this grid has.
+    that are named are as many as this grid has. `least`: so many ranks there must be by the tags that were seen.
     """
 
     dp: int | None = None
@@ -61,6 +61,7 @@ class Grid:
     devices_set: bool = False
     at_least: bool = False
     counted: bool = False
+    least: int = 1
 
     @property
     def single(self) -> bool:

@@ -38,11 +38,17 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
     tags = {s.parts["tp"] for s in speakers if "tp" in s.parts}
     return Grid(
         dp=dp, pp=pp, tp=tp, world=world, at_least="tensor_parallel_size" not in deployment.arguments and len(tags) != tp,
-        counted=counted,
+        counted=counted, least=_least(speakers, seen["rank"]),
         several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
         ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip
+
+
+def _least(speakers: Iterable[Speaker], highest: int | None) -> int:
+    """As a power of two. vLLM names a worker's place only where there are several."""
+    several = any("tp" in s.parts and s.label.startswith("Worker_") for s in speakers)
+    return _power(max(2 if several else 1, (highest or 0) + 1))
 
 
 def _ray_traces(lines: Sequence[LogLine]) -> bool:

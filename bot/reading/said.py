@@ -16,7 +16,7 @@ from bot.reading.idioms import SURE, TELLING, plenty, says_by_itself
 from bot.reading.plain import Plain
 from bot.reading.sentences import WEIGHT, Sentence
 from bot.reading.talk import Talk, talks
-from bot.reading.together import COMPLAINTS
+from bot.reading.together import COMPLAINTS, unsaid
 from bot.reading.words import Mention, words_of
 from bot.rulebook.book import Rulebook
 
@@ -217,9 +217,12 @@ class Speech:
             return
         aside = [talk[number] for number in self._speak_aside(talk)]
         failed = any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints))
+        killed = any(talk[n].has("killed") for n in talk.holding(self._failures))
         for one in aside:
             for moment in (moment for moment in one.relations if moment.moment in self._aside):
-                if moment.moment != "prose.other-fault" or moment.telling or failed:
+                if moment.moment == "prose.other-fault" and not moment.telling and not failed:
+                    continue
+                if not (killed and unsaid(moment, talk.text)):
                     yield self._at(moment.moment, moment.start, 0)
             for word in one.all_of("retracted") if one.taken_back else ():
                 yield self._at("prose.denied", word.start, 0)

@@ -131,6 +131,8 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     before = list(reversed(words[:place]))
     behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
     relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
+    if moment.moment == "prose.profiling" and any(one.means == "misjudged" and apart(one, moment) <= CLAUSE for one in words):
+        return "off"  # what it measured was wrong: memory ran out later
     if behind == "while" and ahead == "off":
         return "off"  # `不是在加载时`
     if relation == "before" and any(one.means == "otherwise" and one.start >= moment.end for one in words):
@@ -215,12 +217,14 @@ def _is_of_another(moment: Mention, words: Sequence[Mention], text: str) -> bool
 
 
 def _is_denied(joining: Mention, preceding: Sequence[Mention], text: str) -> bool:
-    """Does a word before it say no, that it is bygone, or that there was no shortage? What is skipped is what follows at once."""
+    """Does a word before it say no, that it is bygone or was not counted, or that there was no shortage? What is skipped is what follows
+    at once.
+    """
     behind = joining
     for word in preceding:
         if joining.start - word.end > DENIES or word.means == "but" or COMMA.search(text, word.end, joining.start):
             return False
-        if word.means == "bygone" or word.moment == "prose.denied":
+        if word.means in ("bygone", "misjudged") or word.moment == "prose.denied":
             return True
         if word.means == "not" and behind.means != "fine" and not text.startswith(_SKIPS, word.start):
             return True

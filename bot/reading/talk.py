@@ -29,7 +29,7 @@ class Talk:
     """The sentences of a paragraph that may hold one of the words asked for, by their numbers."""
 
     def __init__(self, words: Words, moments: Mapping[str, Moment], text: str, parts: Sequence[_Part]) -> None:
-        self._words, self._moments, self._text, self._parts = words, moments, text, parts
+        self._words, self._moments, self.text, self._parts = words, moments, text, parts
         self._read: dict[int, Sentence] = {}
         self.denying: set[int] = set()
         """The sentences that deny a complaint, of those that were read."""
@@ -40,19 +40,19 @@ class Talk:
     def __getitem__(self, number: int) -> Sentence:
         if number not in self._read:
             start, end, _ = self._parts[number]
-            words = meant_together(self._between(start, end)[:LONGEST], self._text, start, self._words.pairs)
-            if self._text.find("()", start, end) >= 0:  # a function's name is said of nothing else
-                words = [one._replace(telling=one.telling or self._text.startswith("()", one.end)) for one in words]
-            if _POSES.match(self._text, start, end) or sum(one.means == "doubt" for one in words) > 1:  # `maybe X, maybe Y`
+            words = meant_together(self._between(start, end)[:LONGEST], self.text, start, self._words.pairs)
+            if self.text.find("()", start, end) >= 0:  # a function's name is said of nothing else
+                words = [one._replace(telling=one.telling or self.text.startswith("()", one.end)) for one in words]
+            if _POSES.match(self.text, start, end) or sum(one.means == "doubt" for one in words) > 1:  # `maybe X, maybe Y`
                 words = [Mention(start, start, "question"), *words]
             means = frozenset([one.means for one in words])
             if "moment" in means and any(one.moment == "prose.denied" for one in words):
                 self.denying.add(number)
-            self._read[number] = Sentence(start, self._text, words, spoken_of(words, self._text, self._moments), means)
+            self._read[number] = Sentence(start, self.text, words, spoken_of(words, self.text, self._moments), means)
         return self._read[number]
 
     def _between(self, start: int, end: int) -> list[Mention]:
-        return [one for one in self._words.mentions(self._text, start, end) if one.means != "nothing"]
+        return [one for one in self._words.mentions(self.text, start, end) if one.means != "nothing"]
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -76,7 +76,7 @@ class Talk:
 
     def heads(self, at: int) -> int | None:
         """The sentence that begins the line in which that place is, where the place is in a later one."""
-        begin = self._text.rfind("\n", 0, at) + 1
+        begin = self.text.rfind("\n", 0, at) + 1
         return next((number for number, part in enumerate(self._parts) if part.start == begin and part.end <= at), None)
 
     def beside(self, number: int) -> set[int]:

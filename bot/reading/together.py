@@ -20,6 +20,7 @@ _DENYING = frozenset(
     ("not", "no", "never", "nothing", "nobody", "doesn't", "does not", "didn't", "did not", "don't", "isn't", "wasn't", "nicht", "nie",
      "kein", "keine", "nichts", "没有")
 )  # fmt: skip
+_MESSAGE = re.compile(r"\b(?:errors?|exceptions?|warnings?|traceback)\b|报错|エラー")
 _SO_FAR = re.compile(r"(?:\d\ ?%|\d/\d+)\ (?:of\ )?(?:the\ |all\ |its\ )?$")
 _OF_SO_MANY = re.compile(r"\ #?\d+\ ?(?:/|of|von|sur|de)\ ?\d")
 _TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w/, ]{1,24}(?:\([^)\n]{1,40}\))?!?:)\s*)?")
@@ -27,6 +28,14 @@ _TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w
 
 def meant_together(words: Sequence[Mention], text: str, start: int, pairs: Sequence[tuple[str, str, str]]) -> list[Mention]:
     """The words of a sentence that begins at `start`, with what they mean together. `pairs`: two meanings or moments, what they name."""
+    told = _paired(words, text, start, pairs)
+    if not any(one.means in ("failure", "killed") for one in told):
+        return told
+    silent = {one for two in pairwise(told) if _messages(*two, text) for one in two}
+    return [one for one in told if one not in silent and not unsaid(one, text)]
+
+
+def _paired(words: Sequence[Mention], text: str, start: int, pairs: Sequence[tuple[str, str, str]]) -> list[Mention]:
     means = {one.means for one in words}
     if means.isdisjoint(_BELONG):
         return [*words]
@@ -42,6 +51,16 @@ def meant_together(words: Sequence[Mention], text: str, start: int, pairs: Seque
         if one in names and other in names:
             told = _whole(told, text, (one, other), moment)
     return told
+
+
+def unsaid(denied: Mention, text: str) -> bool:
+    """Is it a message that is denied (`no traceback`)? What died all the same died silently."""
+    return denied.moment == "prose.denied" and _MESSAGE.search(text, denied.start, denied.end) is not None
+
+
+def _messages(word: Mention, error: Mention, text: str) -> bool:
+    """`Without any error`"""
+    return word.means == "not" and error.means == "error" and text[word.end : error.start].strip() in ("", "a", "an", "any")
 
 
 def _titled(words: Sequence[Mention], text: str, start: int) -> list[Mention]:
@@ -66,13 +85,16 @@ def _under_way(words: Sequence[Mention], text: str) -> list[Mention]:
 def _denied(words: Sequence[Mention], text: str) -> list[Mention]:
     """`Nothing dies`, `it never crashes`; where another matter follows (`it doesn't crash at X but at Y`) something does."""
     told = [*words]
-    for place, (word, complaint) in enumerate(pairwise(words)):
-        adjacent = word.means == "not" and complaint.means in _DENIABLE and complaint.start - word.end <= 1
-        if adjacent and text[word.start : word.end] in _DENYING and not any(one.means == "but" for one in words[place + 2 :]):
+    whosever = [one for one in words if one.means != "device"]  # `no CUDA out of memory`
+    for place, (word, complaint) in enumerate(pairwise(whosever)):
+        between = [one for one in words if word < one < complaint]
+        apart = complaint.start - word.end - sum(1 + one.end - one.start for one in between)
+        adjacent = word.means == "not" and complaint.means in _DENIABLE and apart <= 1
+        if adjacent and text[word.start : word.end] in _DENYING and not any(one.means == "but" for one in whosever[place + 2 :]):
             fine = complaint.means == "failure" and text[word.start : word.end] in _WENT_WELL
             span = word._replace(end=complaint.end)
             both = span._replace(means="fine") if fine else span._replace(means="moment", moment="prose.denied", telling=True)
-            told = sorted([*(one for one in told if one not in (word, complaint)), both])
+            told = sorted([*(one for one in told if one not in (word, complaint, *between)), both])
     return told
 
 

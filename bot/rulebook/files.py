@@ -362,7 +362,7 @@ Meaning = Literal[
     "bygone", "absent", "doubt", "elsewhere", "now",
     "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first",
     "only",
-    "retracted", "remainder",
+    "retracted", "misjudged", "remainder",
 ]  # fmt: skip
 
 

@@ -40,6 +40,14 @@ def test_of_two_workers_of_v0_the_one_that_is_not_the_driver_is_rank_1(world: in
     assert (judged(text)["rank"] or {"number": None})["number"] == rank
 
 
+def test_an_error_that_stands_in_a_title_alone_failed_in_the_engine_core_whose_traceback_is_below() -> None:
+    steps = [frame("v1/engine/core.py", name, n) for n, name in ((1129, "run_engine_core"), (1209, "_process_engine_step"))]
+    told = "\n".join(f"(EngineCore pid=104) {line}" for line in steps)
+    title = "[Bug]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 23.56 GiB\n"
+    assert judged(title)["phase"] == "unknown"
+    assert judged(title + told)["phase"] == "serving"
+
+
 def test_under_ray_one_worker_is_rank_0_where_the_command_says_that_there_is_one() -> None:
     loads = frame("worker/worker.py", "load_model", 183)
     command = "vllm serve a/b --tensor-parallel-size {} --distributed-executor-backend ray\n"

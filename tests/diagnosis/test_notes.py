@@ -89,6 +89,20 @@ def test_how_many_ranks_there_are_is_said_to_be_taken_from_the_card_that_failed(
     assert note not in judged(f"vllm serve org/m1 --tensor-parallel-size 4\n{text}")["notes"]
 
 
+@pytest.mark.parametrize(
+    ("tag", "value", "told"),
+    [("Worker_TP0", "4", "there is a Worker_TP0 (line 2), so 2 at least."), ("VllmWorker rank=5", "16", "rank=5 (line 2), so 8 at least.")],
+)
+def test_a_worker_that_signs_as_one_of_several_is_not_advised_to_become_two(tag: str, value: str, told: str) -> None:
+    line = f"({tag} pid=73) ERROR 03-02 21:41:11 [multiproc_executor.py:380] " + frame("v1/worker/gpu_worker.py", "load_model")
+    document = judged(line)
+    assert document["recommendation"]["id"] == "use-prequantized-checkpoint"
+    assert value in [one["value"] for one in document["alternatives"] if one["flag"] == "--tensor-parallel-size"]
+    quantized = judged(f"--quantization awq\n{line}")
+    assert quantized["recommendation"]["value"] == value
+    assert any(told in note for note in quantized["notes"])
+
+
 def test_what_outlived_its_server_is_the_answer_and_stands_first() -> None:
     document = judged("kill -KILL <api-server-pid>\nVLLM::EngineCore and VLLM::Worker_TP* survive, GPUs stay allocated\n")
     assert document["summary"].startswith("Processes outlived their server and hold their cards")

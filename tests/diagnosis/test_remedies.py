@@ -25,6 +25,23 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (worker("Worker_TP0", *LOAD, oom("1.96 GiB", "1.02 GiB")), "use-prequantized-checkpoint"),
+        (worker("Worker_TP0", "Loading drafter model...", *LOAD, oom("1.96 GiB", "1.02 GiB")), "remove-speculative-config"),
+        (
+            worker("Worker_TP0", *LOAD, frame("v1/spec_decode/eagle.py", "load_model"), oom("1.96 GiB", "1.02 GiB")),
+            "remove-speculative-config",
+        ),
+        ("vllm: the 70B is in, loading the draft model ends in CUDA OOM", "remove-speculative-config"),
+        ("vllm: with a draft it goes OOM while loading the weights of the 70B", "raise-tensor-parallel-size"),
+    ],
+)
+def test_where_the_model_is_in_and_its_draft_is_not_the_draft_goes(text: str, first: str) -> None:
+    assert judged(text)["recommendation"]["id"] == first
+
+
+@pytest.mark.parametrize(
     ("start", "tag", "allocated", "partition"),
     [
         ("org/m --pipeline-parallel-size 2", "Worker_PP1", "78.00 GiB", None),  # how many layers m has nobody says
