@@ -959,3 +959,16 @@ def test_no_other_engines_user_is_told_to_leave_vllms_fraction_alone() -> None:
         document = judged(f"{engine}\nthe pod was OOMKilled, exit code 137")
         assert document["phase"] == "host_memory"
         assert "--gpu-memory-utilization" not in {one["flag"] for one in document["avoid"]}
+
+
+def test_where_a_load_test_runs_the_server_is_up() -> None:
+    out = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 616.00 MiB."
+    assert judged(f"lmsysorg/sglang:v0.4.1\n{out}")["phase"] == "unknown"
+    measured = judged(f"lmsysorg/sglang:v0.4.1\npython3 -m sglang.bench_serving --num-prompt 5500\n{out}")
+    assert (measured["phase"], measured["verdict"]) == ("serving", "likely")
+
+
+@pytest.mark.parametrize("engine", ["trtllm-serve m", "lmdeploy serve api_server m"])
+def test_one_machine_whose_card_shares_its_memory_gets_no_second_card(engine: str) -> None:
+    assert judged(f"{engine}\nout of memory while loading the weights")["recommendation"]["id"] == "raise-tensor-parallel-size"
+    assert judged(f"{engine}\nDGX Spark: out of memory while loading the weights")["recommendation"]["id"] == "use-prequantized-checkpoint"

@@ -10,6 +10,7 @@ from tests.diagnosis.material import judged, oom, worker
 BOOK = load_rulebook()
 SAID = {
     "unknown": [
+        "vLLM hangs during profiling, the GPU is at 100 %",
         "vllm OOM",
         "CUDA out of memory with vllm on a small card",
         "vLLM keeps giving me out of memory whatever I set",
@@ -21,6 +22,7 @@ SAID = {
         "vLLM OOM every time it starts on my box",
     ],
     "weight_loading": [
+        "vllm OOMs before it is even done loading the model",
         "It runs out of GPU memory before the weights are even fully loaded, shard 31/37. (vllm)",
         "Loading the checkpoint fails with CUDA OOM after 14/30 shards (vllm 0.10.1).",
         "[Bug]: OOM in process_weights_after_loading for a four-bit MoE, vllm",
@@ -63,6 +65,7 @@ SAID = {
         "vLLM OOM while warming up the sampler",
     ],
     "serving": [
+        "One request with 40 images on vllm will have OOM.",
         "Server starts fine, but when I send 50 concurrent requests it dies with torch.OutOfMemoryError (vllm)",
         "Every time a user uploads a 4K image vLLM runs out of memory",
         "GPU memory of the vllm server grows until it OOMs after days",
@@ -90,6 +93,10 @@ SAID = {
         "calling llm.wake_up(tags=['kv_cache']) raises torch.OutOfMemoryError",
         "When vLLM wakes from sleep mode it OOMs because another model was loaded meanwhile",
         "waking vllm up after sleep(level=2) fails with CUDA out of memory",
+    ],
+    "not_oom": [
+        "The vLLM server silently hangs while it captures graphs.",
+        "Kubernetes sends SIGTERM and the requests of vllm fail with EngineDeadError.",
     ],
     "host_memory": [
         "The container exits with code 137 during model load (vllm)",
