@@ -13,6 +13,10 @@ DEMANDS, STOCKS = ("need", "demand"), ("have", "left", "free")
 _AMOUNT = re.compile(r"(?<![\w.,-])(\d{1,6}(?:[.,]\d{1,2})?)(?:\ ?(g|m)(?:i?b)?)?(?![a-z\d%])")
 _BLOCKS = re.compile(r"(\d[\d,]*)\ (?:mamba|state)\ (?:cache\ )?blocks")
 _SEQUENCES = re.compile(r"(\d[\d,]*)\ (?:\w+\ )?(?:sequences|requests|seqs)\b")
+_TOKENS = re.compile(r"(?<![\w.,-])(\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d{1,2})?)(?:\ ?(k)\b)?(?![\w%])")
+_IS = re.compile(r"[\s:=]{0,3}(?:(?:is|are|of|at|about|for|to be)\b)?[\s:=]{0,3}")
+"""Between what is asked for and how much it is; what becomes less (`context from 134k to 44k`) is not asked for."""
+_TOKEN = re.compile(r"\ ?tokens?\b")
 
 
 class _Amount(NamedTuple):
@@ -51,7 +55,7 @@ def falls_short(one: Sentence, *asking: str) -> Mention | None:
     held = _held_against(one, *asking)
     if held and held[1].mib(held[2].unit) > held[2].mib(held[1].unit):
         return held[0]
-    return _fewer_blocks(one)
+    return _fewer_blocks(one) or _fewer_tokens(one)
 
 
 def suffices(one: Sentence) -> bool:
@@ -79,6 +83,22 @@ def _fewer_blocks(one: Sentence) -> Mention | None:
         if blocks and sequences and _count(blocks) < _count(sequences):
             return cache
     return None
+
+
+def _fewer_tokens(one: Sentence) -> Mention | None:
+    """`It holds 9k tokens, max-model-len is 32768`: the word for what it holds."""
+    holding, asking = one.all_of("request-length", "cache", "pool", "only"), one.all_of("request-length", *DEMANDS)
+    if not holding or not asking:
+        return None
+    counts = [(found, _tokens(found)) for found in _TOKENS.finditer(one.text, one.start, one.words[-1].end + 2 * NEAR)]
+    held = next(((found, tokens) for found, tokens in counts if _TOKEN.match(one.text, found.end())), None)
+    asked = (tokens for found, tokens in counts if any(_IS.fullmatch(one.text, word.end, found.start()) for word in asking))
+    return holding[0] if held is not None and any(tokens > held[1] for tokens in asked) else None
+
+
+def _tokens(found: "re.Match[str]") -> float:
+    whole = re.sub(r"[.,](?=\d{3}(?!\d))", "", found[1]).replace(",", ".")
+    return float(whole) * (1000 if found[2] else 1)
 
 
 def _amounts(one: Sentence) -> Iterator[_Amount]:

@@ -26,8 +26,22 @@ _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
+_FOR = re.compile(r"(?:for|für|para|pour|per|для)\ (?:the\ |den\ |la\ |el\ |le\ )?$")
+_SCARCE = re.compile(
+    r"not enough|insufficient|nicht genug|zu wenig|no hay|falta|insuficiente|manque|не хватает|недостаточно|не оста|памяти не"
+)
+"""For the cache there is too little: it is not made, it is too small."""
 _HOLDS = re.compile(r"hold|store|fit|even")
 _ASKED = re.compile(r"[^.!?;,，。；\n]{0,80}[?？]")
+_STARTS = re.compile(
+    r",?\ (?:then\ |all\ |everything\ |the\ (?:server|model|engine|pod)\ |vllm\ |it\ )*(?:starts|boots|runs|loads)"
+    r"(?=\W|$)(?!\ (?:to|out|in|cap|the)\b)"
+)
+_WITHOUT = re.compile(r"without|otherwise|else|ohne|sonst|sans|sin |без|不加|否则")
+"""Behind the word for eager mode: with it the engine comes up. Before what fails then: that it does without it."""
+_FREE = re.compile(r"free memory|memory free|frei")
+_START = re.compile(r"start|boot|come up|comes up|arranca|démarre|запуск|起不来|안 뜨|뜨지")
+"""Of a shortage: what is free is too little. Of a failure: it does not start."""
 _MACHINE = ("the node", "the host", "the box", "laptop")
 _LESS = ("below", "is below", "smaller")
 _MARKS = (":", '"', "'", "“", "「")
@@ -72,6 +86,14 @@ def _traced(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 def _but_eager(one: Sentence) -> Mention | None:
     """It works without graphs, or does not with them."""
+    for eager, cure in one.pairs("eager", "cures", CLAUSE):
+        if one.joined(eager, cure) and not any(w.means in ("not", "but", *COMPLAINTS) for w in one.between(eager, cure)):
+            return eager
+    for eager in one.all_of("eager"):
+        if starts := _STARTS.match(one.text, eager.end):
+            fails = next((word.start for word in one.all_of(*COMPLAINTS) if word.start >= starts.end()), None)
+            if fails is None or _WITHOUT.search(one.text, starts.end(), fails):
+                return eager
     for eager, word in (*one.pairs("eager", "fine", _NEARBY), *one.pairs("not", "eager", SIDE_BY_SIDE)):
         between = one.between(eager, word)
         if eager.means == "eager" and not any(w.means in ("not", "but", *COMPLAINTS) for w in between):
@@ -93,7 +115,11 @@ def _too_small(one: Sentence) -> Mention | None:
     long = one.has("request-length") or _LENGTH.search(one.text, one.start, one.words[-1].end + SIDE_BY_SIDE) is not None
     if not _of_a_moment(one) and (less := falls_short(one, "request-length")) is not None:
         return less
-    needs = [(cache, need) for cache, need in one.pairs("cache", "need", _NEARBY) if _beside(one.text, need, _FIGURE)]
+    needs = [
+        (cache, need)
+        for cache, need in one.pairs("cache", "need", _NEARBY)
+        if _beside(one.text, need, _FIGURE) and not any(word.means == "while" for word in one.between(cache, need))
+    ]
     none = [word for word in one.all_of("not", "shortage") if word.means == "not" or one.text.startswith(("no ", "kein "), word.start)]
     needs += [
         (cache, left)
@@ -101,7 +127,12 @@ def _too_small(one: Sentence) -> Mention | None:
         if _beside(one.text, left, _NOUGHT) or any(apart(left, word) <= _BESIDE for word in none)
     ]
     held = one.pairs("cache", "shortage", _NEARBY) if long else []  # a cache does not fit one request
-    short = [(cache, word) for cache, word in one.pairs("cache", "shortage", 24) if " for " in one.text[word.end : cache.start]]
+    short = [
+        (cache, word)
+        for cache, word in one.pairs("cache", "shortage", 24)
+        if " for " in one.text[word.end : cache.start]
+        or (_FOR.search(one.text, one.start, cache.start) and _SCARCE.match(one.text, word.start))
+    ]
     for cache, lack in (*one.pairs("cache", "lack", _NEARBY), *needs, *held, *short):
         if not any(word.means in ("moment", "but", "failure", "before") for word in one.between(cache, lack)):
             return lack
@@ -185,6 +216,9 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 
 def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     """Less was free at the start than the fraction asks for."""
+    short = next((word for word in one.told("shortage") if _FREE.search(one.text, word.start, word.end)), None)
+    if short is not None and (one.names("prose.launch") or any(_START.search(one.text, w.start, w.end) for w in one.all_of("failure"))):
+        return short
     if not one.has("free") or suffices(one) or _ALLOCATES in one.text[one.start : one.all_of("free")[0].end]:
         return None
     first = ("prose.launch", "prose.load", "prose.workers-meet")
@@ -193,6 +227,7 @@ def _not_free(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     complains = one.has(*COMPLAINTS, *DEMANDS) or any(one.pairs("not", "free", SIDE_BY_SIDE))
     complains = complains and all(one.text.startswith("container", host.start) for host in one.all_of("host"))
     begun = any(m.moment not in first or one.text.startswith("mid", m.start) for m in going)
+    begun = begun or (one.has("shortage") and any(m.moment == "prose.load" and one.relations[m] == "while" for m in going))
     return one.all_of("free")[0] if starting and complains and not begun else None
 
 

@@ -114,7 +114,7 @@ class Speech:
 
     def _most(self, held: int) -> int:
         """How well a sentence with these words can say something at most: of what had not begun, it says what was going on instead."""
-        by_itself = SURE if held & self._telling or (held & self._joined and held & self._complaints) else 0
+        by_itself = SURE if held & (self._telling | self._joined) else 0
         if not (self._names(held) and held & self._complaints):
             return by_itself
         instead = bool(held & self._before)
@@ -126,8 +126,10 @@ class Speech:
 
     def _of(self, one: Sentence) -> Said | None:
         """What the sentence says by itself."""
-        by_itself = says_by_itself(one, self._moments)
-        return self._at(*by_itself) if by_itself is not None else complained_of(one, self._moments)
+        by_itself, complained = says_by_itself(one, self._moments), complained_of(one, self._moments)
+        if by_itself is None or complained is None or complained.moment.id != by_itself[0]:
+            return complained if by_itself is None else self._at(*by_itself)
+        return replace(self._at(*by_itself), fails=complained.fails)
 
     def _there(self, talk: Talk, number: int) -> Said | None:
         """The moment that the sentence before named, where this one complains of nothing but `in there`."""
@@ -160,7 +162,7 @@ class Speech:
                 continue  # of several things one complains of none
             for moment in (word for word in one.relations if word.telling):
                 going_on, relation = meant(moment, one, self._moments)
-                if going_on == "prose.serving" and loud and one.supposes:
+                if going_on == "prose.serving" and loud and (one.supposes or (near and one.has(*DEMANDS))):
                     continue
                 if relation not in WEIGHT or going_on == "prose.launch" or (going_on in over if loud else going_on != "prose.serving"):
                     continue

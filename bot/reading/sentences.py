@@ -21,6 +21,8 @@ DENIES = 32
 FOLLOWS = 40
 """Letters between a moment and the word behind it that says how it went."""
 _ASKED = re.compile(r"[^.!?;。！？；\n]{0,80}[?？]")
+_CORRECTS = re.compile(r"wrong|mistake|misleading")
+"""What somebody said was wrong, and what is so follows (`I was wrong, it dies while …`); what is over is only over."""
 _JOINTS = ("and", "or", ",", "/", "+", "&", "and the", "und", "et", "y", "和", "的", "")
 CALLS = tuple(f"{behind} {arrow}" for behind in ("", "()") for arrow in ("->", "→", "=>"))
 """Between what called and what was called: the former says what was going on."""
@@ -60,7 +62,7 @@ class Sentence:
         """Those that nobody asks for: in a question, what a comma parts from it (`it says X, what should I do?`)."""
         words = self.all_of(*means)
         if words and self.has("retracted"):
-            words = [word for word in words if word > self._turn] if self._turn is not None else []
+            words = [word for word in words if word >= self._turn] if self._turn is not None else []
         if not words or not self.has("question"):
             return words
         asked = self.all_of("question")[0].start
@@ -68,9 +70,13 @@ class Sentence:
 
     @property
     def _turn(self) -> Mention | None:
-        """The word from which on it speaks of what is so, behind what it takes back."""
+        """The word from which on it speaks of what is so, behind what it takes back: `now`, or of a correction what fails."""
         back = self.all_of("retracted")[-1]
-        return next((word for word in self.all_of("but", "now") if word > back), None)
+        now = next((word for word in self.all_of("but", "now") if word > back), None)
+        if now is not None or not _CORRECTS.search(self.text, back.start, back.end):
+            return now
+        goes_on = any(one > back and relation == "while" for one, relation in self.relations.items())
+        return next((word for word in self.all_of(*COMPLAINTS) if goes_on and word > back), None)
 
     @property
     def taken_back(self) -> bool:

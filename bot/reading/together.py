@@ -21,7 +21,7 @@ _DENYING = frozenset(
      "kein", "keine", "nichts", "没有")
 )  # fmt: skip
 _MESSAGE = re.compile(r"\b(?:errors?|exceptions?|warnings?|traceback)\b|报错|エラー")
-_SO_FAR = re.compile(r"(?:\d\ ?%|\d/\d+)\ (?:of\ )?(?:the\ |all\ |its\ )?$")
+_SO_FAR = re.compile(r"(?:\d\ ?%|\d/\d+)\ (?:of\ |into\ |through\ )?(?:the\ |all\ |its\ )?$")
 _OF_SO_MANY = re.compile(r"\ #?\d+\ ?(?:/|of|von|sur|de)\ ?\d")
 _TITLE = re.compile(r"[\s>#*+-]*(?:\[[^\]\n]{1,60}\]\s*)*(?:(?:#?\d{1,2}[.)]|[\w/, ]{1,24}(?:\([^)\n]{1,40}\))?!?:)\s*)?")
 

@@ -10,9 +10,9 @@ import ahocorasick_rs
 
 from bot.rulebook.book import Rulebook, written
 
-LETTER = "[a-z0-9à-ÿ]"
+LETTER = "[a-z0-9à-ÿа-яё]"
 LETTERS = f"{LETTER}*"
-_LETTERS = frozenset(letter for letter in map(chr, range(0x100)) if re.fullmatch(LETTER, letter))
+_LETTERS = frozenset(letter for letter in map(chr, range(0x460)) if re.fullmatch(LETTER, letter))
 BETWEEN = r"(?:[^\s.;!?,]+(?:[.,]\d[^\s.;!?,]*)*\ ){0,4}?"
 """Up to four words or figures, where a word of the file has `…`."""
 

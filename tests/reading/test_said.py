@@ -36,6 +36,10 @@ def said(text: str) -> str | None:
         "what if it runs out of memory while it loads the weights?",
         "It used to crash in the graph capture.",
         "Topics: weight loading, profiling, KV cache. Yesterday vLLM ran out of memory.",
+        "enforce_eager did not help, still CUDA OOM",
+        "the cache holds 90k tokens, we need 32768",
+        "the KV cache eats the rest even when a tiny model that needs 3 GB runs",
+        "It only needs 50 GB during inference. It runs out of memory after all weights are loaded.",
     ],
 )
 def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None:
@@ -59,6 +63,19 @@ def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None
         ("nach dem Laden ist der Speicher voll, und zwar beim Aufzeichnen der Graphen", "capture"),
         ("It can’t allocate the KV cache: CUDA out of memory", "allocation"),
         ("服务跑起来后并发一高就显存不足", "serving"),
+        ("vLLM can only keep 21,5k tokens but I asked for 32768", "sizing"),
+        ("it crashes 40 % through the shards: out of memory", "load"),
+        ("with --enforce-eager it starts, without it CUDA out of memory", "capture"),
+        ("enforce_eager solved it for us, otherwise CUDA OOM", "capture"),
+        ("with enforce_eager it starts, then it runs out of memory", "launch"),
+        ("the second server won't start, it says not enough free memory", "startup-check"),
+        ("edit: I was wrong, it runs out of memory while the weights are loaded", "load"),
+        ("Starting it failed with a prompt of insufficient VRAM", "launch"),
+        ("модель не влезает в видеопамять при загрузке весов", "load"),
+        ("сервер работает, но под нагрузкой падает с OOM", "serving"),
+        ("для KV-кэша не хватает памяти", "sizing"),
+        ("긴 프롬프트를 보내면 CUDA OOM으로 죽습니다", "serving"),
+        ("長いプロンプトを送るとOOMで落ちます", "serving"),
     ],
 )
 def test_the_moment_that_was_going_on_is_what_a_sentence_says(text: str, moment: str) -> None:
