@@ -63,13 +63,16 @@ class Found(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """An argument as it is written: its value, that value's text, whether a flag gives it, and where it ends."""
+    """An argument as it is written: its value, that value's text, whether a flag gives it, where it ends, and whether a script's own
+    variable does, `AGENT_MAX_MODEL_LEN`, which may be another engine's.
+    """
 
     rule: ArgumentRule
     value: Setting | None
     text: str | None
     flagged: bool
     end: int
+    own: bool = False
 
 
 class ArgumentReader:
@@ -144,7 +147,7 @@ class ArgumentReader:
 
     def _stated(self, text: str, trust: int, prose: bool) -> Iterator[Found]:
         for given in self._given(text):
-            rule, trusted = given.rule, FLAG if given.flagged else trust
+            rule, trusted = given.rule, FLAG if given.flagged else PROSE if given.own else trust
             if given.value is not None:
                 yield Found(rule, given.value, trusted)
             if given.text and "{" in given.text[:2]:
@@ -159,6 +162,8 @@ class ArgumentReader:
             at = name.end()
             flag, key = name["flag"], name["key"]
             rule, negated = self._flag(flag) if flag else (self._key(key), False)
+            own = self._own(key) if rule is None and key else None
+            rule = rule or own
             match = None if rule is None else (_OF_FLAG if flag else _OF_KEY).match(text, at)
             if rule is None or match is None:
                 continue
@@ -170,7 +175,13 @@ class ArgumentReader:
             else:
                 at = match.end()
                 typed = None if given is None else _typed(rule, given if rule.kind != "bytes" else text[match.start("value") :][:60])
-                yield _Given(rule, typed, given, bool(flag), at)
+                yield _Given(rule, typed, given, bool(flag), at, own is not None)
+
+    def _own(self, key: str) -> ArgumentRule | None:
+        """The argument of a script's variable that ends as the engine's own does, of at least two words."""
+        words = key.split("_") if key.isupper() else []
+        ends = ("_".join(words[n:]) for n in range(1, len(words) - 1))
+        return next((self._by_name[_plain(end)] for end in ends if end in self._spellings), None)
 
     def _key(self, key: str) -> ArgumentRule | None:
         name = _plain(key)

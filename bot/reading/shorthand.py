@@ -20,6 +20,8 @@ _BATCHED = r"(?:(?:max[ _-]?)?(?:num[ _-]?)?batched[ _-]?tokens|mnbt)"
 _CONTEXT = (
     r"(?:mml|(?:max[ _-]?)?ctx(?:[ _-]?len(?:gth)?)?|max(?:imum)?[ _-]context[ _-](?:len(?:gth)?|window|size)|max[ _-]?len|上下文长度)"
 )
+_GIB = r"[~≈]?\d{1,3}(?:\.\d{1,2})? ?Gi?B"
+_OF_CARD = rf" ?[×*] ?\d{{1,3}}(?:\.\d{{1,2}})?(?: ?Gi?B)? ?= ?{_GIB}"
 BEFORE, BEHIND = 40, 80
 """Letters around the beginning of a mark within which all stands that it belongs to."""
 _DIGIT = re.compile(r"\d")
@@ -48,6 +50,10 @@ FORMS = (
     _form("gpu_memory_utilization", "util|Util|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
     _form("gpu_memory_utilization", "util|Util|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
+    _form("gpu_memory_utilization", "×|*", rf"(?P<value>0\.\d{{1,3}}){_OF_CARD}", r"(?<![\w.])"),  # 0.52 × 23.5 = 12.2 GiB
+    _form(
+        "gpu_memory_utilization", "×|*", rf"\d{{1,3}}(?:\.\d{{1,2}})?(?: ?Gi?B)? ?[×*] ?(?P<value>0\.\d{{1,3}}) ?= ?{_GIB}", r"(?<![\w.])"
+    ),
     _form("mem_fraction_static", "raction", rf"mem(?:ory)?[ _-]fraction(?:[ _-]static)?{_IS}(?P<value>0?\.\d{{1,4}})"),
     _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
     _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上下文长度", rf"{_CONTEXT}{_IS}{_LENGTH}"),

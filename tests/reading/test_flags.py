@@ -60,6 +60,12 @@ def test_metrics_and_placeholders_are_no_arguments() -> None:
         ("rollout.max_num_seqs=24 rollout.gpu_memory_utilization=0.45", {"max_num_seqs": 24, "gpu_memory_utilization": 0.45}),
         ("environment:\n  - GPU_MEMORY_UTILIZATION=0.83\n  - MAX_MODEL_LEN=6144", {"gpu_memory_utilization": 0.83, "max_model_len": 6144}),
         ('VLLM_MAX_NUM_SEQS: "12"', {"max_num_seqs": 12}),
+        ("ROLLOUT_GPU_MEM_UTIL=0.35\nexport PROFILE_MAX_NUM_SEQS=8", {"gpu_memory_utilization": 0.35, "max_num_seqs": 8}),
+        ("MAX_MODEL_LEN=6144\nJUDGE_MAX_MODEL_LEN=2048", {"max_model_len": 6144}),  # another engine's may be
+        ("GPU_MEM=80 MY_BLOCK_SIZE=128", {"gpu_memory_utilization": None, "block_size": None}),
+        ("its budget was 0.52 × 23.5 = 12.2 GiB", {"gpu_memory_utilization": 0.52}),
+        ("80 GiB * 0.85 = 68 GiB", {"gpu_memory_utilization": 0.85}),
+        ("0.5 * 4 = 2 cards", {"gpu_memory_utilization": None}),
         ("python -m sglang.launch_server --tp 8 --mem-fraction-static 0.8", {"tensor_parallel_size": 8, "mem_fraction_static": 0.8}),
     ],
 )  # fmt: skip
