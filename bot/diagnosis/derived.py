@@ -229,13 +229,41 @@ def _of_host(evidence: Evidence) -> Iterator[Fact]:
         yield stated("limit-reached", kill, bytes=limit.value, line=limit.line)
 
 
+_TRIED = {
+    "batched": "proven-tokens",
+    "batch": "proven-seqs",
+    "num_seqs": "proven-seqs",
+    "model_len": "proven-length",
+    "utilization": "proven-fraction",
+}
+"""What a row that somebody tried proves, by a part of the argument's name; the first that is in it."""
+
+
+def _proven(rows: Sequence[Fact]) -> Iterator[Fact]:
+    """The largest value that passed below the smallest that failed; of a fraction also the smallest above the largest that failed."""
+    for kind in dict.fromkeys(map(_tried, rows)):
+        own = [row for row in rows if _tried(row) == kind]
+        for name, sign in ((kind, 1), *([("proven-higher-fraction", -1)] if kind == "proven-fraction" else [])):
+            failed = min((row for row in own if "failed" in row.fields), key=lambda row: sign * _value(row), default=None)
+            below = [row for row in own if "passed" in row.fields and failed is not None and sign * _value(row) < sign * _value(failed)]
+            if failed is not None and below:
+                passed = max(below, key=lambda row: sign * _value(row))
+                value, least = (str(row.fields["at"]).replace(",", "") for row in (passed, failed))
+                yield stated(name, passed, value=value, failed=least, line=passed.line)
+
+
+def _tried(row: Fact) -> str:
+    name = str(row.fields["name"]).lower().replace("-", "_")
+    return next(kind for part, kind in _TRIED.items() if part in name)
+
+
+def _value(row: Fact) -> float:
+    return float(str(row.fields["at"]).replace(",", ""))
+
+
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     """What several lines say together: one card for several ranks, one item a prompt, the row of a table that passed."""
-    rows = [f for f in evidence.facts if "tried-row" in f.kinds]
-    least = min((f.fields["seqs"] for f in rows if "failed" in f.fields), default=0)
-    passed = max((f for f in rows if "passed" in f.fields and f.fields["seqs"] < least), key=lambda f: int(f.fields["seqs"]), default=None)
-    if passed is not None:
-        yield stated("proven-seqs", passed, value=passed.fields["seqs"], failed=least, line=passed.line)
+    yield from _proven([f for f in evidence.facts if "tried-row" in f.kinds])
     refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
     failed = [f for f in refused if f.speaker.key in evidence.ranks]
     ranks = {evidence.ranks[f.speaker.key].number for f in failed}

@@ -108,10 +108,14 @@ def fewer_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
     return str(max(1, rows // 2)), None
 
 
-def proven_sequences(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """As many requests at once as passed in the paste itself."""
-    proven = scene.first("derived.proven-seqs")
-    return (None if proven is None else str(proven.fields["value"])), None
+def _proven(kind: str) -> Compute:
+    """The value that passed in the paste itself, by the kind of the fact that says so."""
+
+    def value(scene: Scene, budget: ReportedBudget | None) -> Value:
+        found = scene.first(kind)
+        return (None if found is None else str(found.fields["value"])), None
+
+    return value
 
 
 def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -257,7 +261,6 @@ COMPUTED: Mapping[str, Compute] = {
         fitting_length,
         fitting_state_blocks,
         fewer_sequences,
-        proven_sequences,
         fewer_running_requests,
         fewer_batched_tokens,
         fewer_scored_tokens,
@@ -283,4 +286,4 @@ COMPUTED: Mapping[str, Compute] = {
         larger_connector_pool,
         larger_swap_space,
     )
-}
+} | {kind: _proven(kind) for kind in ("proven-seqs", "proven-tokens", "proven-length", "proven-fraction", "proven-higher-fraction")}

@@ -972,3 +972,42 @@ def test_where_a_load_test_runs_the_server_is_up() -> None:
 def test_one_machine_whose_card_shares_its_memory_gets_no_second_card(engine: str) -> None:
     assert judged(f"{engine}\nout of memory while loading the weights")["recommendation"]["id"] == "raise-tensor-parallel-size"
     assert judged(f"{engine}\nDGX Spark: out of memory while loading the weights")["recommendation"]["id"] == "use-prequantized-checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("rows", "flag", "value"),
+    [
+        (
+            "--max-num-batched-tokens 16384 -> startup succeeds\n--max-num-batched-tokens 65536 -> startup OOM",
+            "--max-num-batched-tokens",
+            "16384",
+        ),
+        ("gpu-memory-utilization 0.94: OOM\ngpu-memory-utilization 0.91: boots\n0.80 too", "--gpu-memory-utilization", "0.91"),
+        (
+            "gpu-memory-utilization 0.94: boots\ngpu-memory-utilization 0.91: OOM",
+            "--gpu-memory-utilization",
+            "0.85",
+        ),  # nothing is proven downward
+    ],
+)
+def test_what_a_list_of_tries_proves_is_the_change(rows: str, flag: str, value: str) -> None:
+    first = judged(f"vllm goes OOM in CUDA graph capture\n{rows}\n")["recommendation"]
+    assert (first["flag"], first["value"]) == (flag, value)
+
+
+@pytest.mark.parametrize(("said", "change"), [("GPU 1 is idle", "set-visible-devices"), ("no other GPU is free", "stop-other-process")])
+def test_a_card_that_somebody_calls_free_is_taken(said: str, change: str) -> None:
+    check = (
+        "ValueError: Free memory on device cuda:0 (3.20/23.60 GiB) on startup is less than desired GPU memory utilization (0.9, 21.24 GiB)."
+    )
+    assert judged(f"{said}\n{check}\n")["recommendation"]["id"] == change
+
+
+def test_a_number_of_blocks_that_is_set_is_removed_before_the_fraction_is_raised() -> None:
+    text = (
+        "vllm serve org/m1 --num-gpu-blocks-override 2048\nValueError: To serve at least one request with the model's max seq len (34048), "
+        "(4.16 GiB KV cache is needed, which is larger than the available KV cache memory (4.0 GiB).\n"
+    )
+    document = judged(text)
+    assert document["recommendation"]["flag"] == "--max-model-len"
+    assert document["alternatives"][0]["flag"] == "--num-gpu-blocks-override"
