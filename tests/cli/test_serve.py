@@ -1,15 +1,27 @@
 """`oombot serve` as a process of its own: how it starts, what it refuses, how it ends."""
 
+import asyncio
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from bot import serve
+from bot.domain.incident import Contribution, Origin
+from bot.settings import Settings
+from bot.store.store import Store, open_store
+from bot.usecases.desk import Desk
+from bot.usecases.judge import judged_here
 
 ROOT = Path(__file__).parents[2]
 Oombot = Callable[..., tuple[int, str, str]]
@@ -87,3 +99,80 @@ def test_a_signal_before_anything_listens_ends_it_too(tmp_path: Path) -> None:
     bot.send_signal(signal.SIGTERM)
     _, err = bot.communicate(timeout=60)
     assert (bot.returncode, "Traceback" in err) == (0, False), err
+
+
+BACK = "UPDATE incidents SET updated = updated - 1000000 * 24 * 3600 * ? WHERE number = ?"
+"""So many days older."""
+
+
+async def incident(store: Store) -> int:
+    named = await store.append(Origin("T1", None, "C1", "1.1"), [Contribution("paste", "CUDA out of memory")], None)
+    return int(named.removeprefix("D-"))
+
+
+async def text_of(store: Store, number: int) -> str | None:
+    kept = await store.load("T1", str(number))
+    assert kept is not None
+    return kept.contributions[0].text
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    end = time.monotonic() + 60
+    while not await holds():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
+async def test_evidence_past_its_days_is_erased_at_the_start_and_what_is_younger_stays(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path}/oombot.db")
+    past, within = await incident(store), await incident(store)
+    with closing(sqlite3.connect(tmp_path / "oombot.db", isolation_level=None)) as file:
+        file.executemany(BACK, [(31, past), (29, within)])
+    bot = started(tmp_path, OOMBOT_RETENTION_DAYS="30")
+
+    async def erased() -> bool:
+        return await text_of(store, past) is None
+
+    try:
+        await until(erased)
+        assert await text_of(store, within) == "CUDA out of memory"
+    finally:
+        bot.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(bot.communicate, timeout=60)
+        await store.close()
+
+
+async def test_each_day_it_is_done_again_also_after_a_day_on_which_the_database_could_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serve, "ONE_DAY", 0.1)
+    monkeypatch.setattr("bot.store.engine.BUSY_SECONDS", 0)
+    store = await open_store(f"sqlite+aiosqlite:///{tmp_path}/oombot.db")
+    desk = Desk(Settings(retention_days=30), lambda: None, judged_here, lambda: datetime.now(UTC), store)  # type: ignore[arg-type,return-value]
+    past = await incident(store)
+    purging = asyncio.create_task(serve._purged_daily(desk))
+
+    async def refused() -> bool:
+        return "the daily purge did not run" in caplog.text
+
+    async def erased() -> bool:
+        return await text_of(store, past) is None
+
+    try:
+        with closing(sqlite3.connect(tmp_path / "oombot.db", isolation_level=None)) as other:
+            await until(partial(begun, other))
+            await until(refused)
+            other.execute(BACK, (31, past))
+            other.execute("COMMIT")
+        await until(erased)
+    finally:
+        purging.cancel()
+        await asyncio.gather(purging, return_exceptions=True)
+        await store.close()
+
+
+async def begun(other: sqlite3.Connection) -> bool:
+    """Holds the write lock from here on."""
+    with suppress(sqlite3.OperationalError):
+        other.execute("BEGIN IMMEDIATE")
+    return other.in_transaction
