@@ -39,7 +39,7 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
         return f"{rule.flag}={value}" if value and rule.direction != "remove" else None
     if given is not None:
         return _written(book, replace(rule, flag=flag), value, given, scene)
-    if scene.has("other-launcher"):
+    if scene.has("other-launcher") or scene.has("trainer"):
         return None
     begun = shlex.split(_put_together(book, flag, scene))
     return shlex.join(_brought_down(book, rule, value, _with_change(book, replace(rule, flag=flag), value, begun, engine), scene))
@@ -71,7 +71,7 @@ def _put_together(book: Rulebook, flag: str, scene: Scene) -> str:
 def _with_variable(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene, given: Sequence[str] | None) -> str | None:
     """The start with this environment variable; the variable alone where it stands elsewhere, as in a manifest, a program or a service."""
     setting = f"{rule.flag}={value}" if value and rule.direction != "remove" else None
-    elsewhere = scene.has("other-launcher") or scene.has("ollama") if given is None else given[0].endswith((":", "("))
+    elsewhere = any(map(scene.has, ("other-launcher", "trainer", "ollama"))) if given is None else given[0].endswith((":", "("))
     if setting is None or elsewhere:
         return setting
     if given is None:

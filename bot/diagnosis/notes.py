@@ -11,6 +11,7 @@ from bot.diagnosis.ledger import smallest
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.size_command import size_command
 from bot.diagnosis.values import ranks_seen
+from bot.diagnosis.weights import by_name
 from bot.domain.diagnosis import FirstError, Phase, Remedy, ReportedBudget
 from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence, Fact
@@ -20,6 +21,7 @@ from bot.rulebook.book import Rulebook
 from bot.rulebook.versions import UnknownVersion, holds
 
 MOST_PROCESSES = 3
+_WELL_BEYOND = 1.4
 MOST_REASONS = 2
 """The last steps took the most away."""
 
@@ -55,10 +57,11 @@ def notes_of(
         *_counted_from_default(book, evidence, change),
         *_counted_from_figures(evidence, facts, change),
         *_counted_from_card(scene, change),
+        *_beyond_its_share(scene, phase),
         *_of_command(evidence, change),
         *_bare_override(scene),
         *_version(evidence),
-        *_too_old(book, evidence),
+        *_too_old(book, evidence, change),
         *_borrowed(budgets, rank),
         *_unclosed(budgets),
     )
@@ -247,14 +250,26 @@ def _counted_from_card(scene: Scene, change: Remedy | None) -> Iterator[str]:
     yield f"How many cards are in use is not in the paste: {by}, so {least} at least. If yours are more, go up from that."
 
 
+def _beyond_its_share(scene: Scene, phase: Phase) -> Iterator[str]:
+    """Where so much was allocated that it is not the rank's share of the weights alone."""
+    whole, ranks = by_name(scene), scene.evidence.deployment.number("tensor_parallel_size")
+    held = scene.error.figures.get("allocated_bytes") if scene.error is not None else None
+    share = None if whole is None or not ranks or ranks < 2 else whole / ranks / (scene.evidence.grid.pp or 1)
+    if phase == "weight_loading" and share is not None and held is not None and held > _WELL_BEYOND * share:
+        yield (
+            f"By the model's name its weights take about {gib(round(share))} on each of {int(ranks or 1)} ranks, and {gib(held)} were "
+            "allocated: they are not spread over the ranks, or it had loaded already."
+        )
+
+
 def _of_command(evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """What the command that stands there does not hold: whatever was not in the paste, a size that only tags hint at, a secret's value."""
     if change is None or change.flag is None or change.flag.lstrip("-").isupper():
         return
-    by = next((f for f in evidence.facts if "other-launcher" in f.kinds), None)
+    by = next((f for kind in ("other-launcher", "trainer") for f in evidence.facts if kind in f.kinds), None)
     if change.command is None:
         if by is not None and not evidence.deployment.commands and change.flag.startswith("-"):
-            who = f"{by.fields['program']}, line {by.line}"
+            who = f"{by.fields.get('program', 'a trainer')}, line {by.line}"
             yield f"Another program starts the engine here ({who}): it may write {change.flag} in its own way."
         return
     if "[hidden]" in change.command:
@@ -274,9 +289,11 @@ def _version(evidence: Evidence) -> Iterator[str]:
         yield f"No release is printed. It is vLLM {evidence.engine_version_range.replace(',', ', ')} by what the log says ({reasons})."
 
 
-def _too_old(book: Rulebook, evidence: Evidence) -> Iterator[str]:
+def _too_old(book: Rulebook, evidence: Evidence, change: Remedy | None) -> Iterator[str]:
     """A release from before those that are known: what it has is guessed."""
     oldest = book.releases[0].version
+    if change is None or change.flag is None:
+        return
     try:
         if evidence.engine == "vllm" and evidence.engine_version is not None and holds(f"<{oldest}", evidence.engine_version):
             yield f"vLLM {evidence.engine_version} is older than {oldest}, the first that is known here: see that it has the flag."

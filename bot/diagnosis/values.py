@@ -19,7 +19,7 @@ from bot.diagnosis.host_pools import LMCACHE, MOONCAKE, cut_to_fit, enlarged
 from bot.diagnosis.llama_cpp import fewer_layers, half_context, quantized_keys, smaller_batch
 from bot.diagnosis.partition import partition
 from bot.diagnosis.scene import Scene
-from bot.diagnosis.weights import fits
+from bot.diagnosis.weights import by_name, fits
 from bot.domain.diagnosis import ReportedBudget
 from bot.domain.size import GIB, MIB
 
@@ -27,7 +27,6 @@ USUAL_PIXELS, LEAST_PIXELS = 1280 * 28 * 28, 64 * 28 * 28
 _PIXELS = re.compile(r"max_pixels\W{1,6}(\d{3,9})")
 _NO_VIDEO = re.compile(r"video\W{1,6}0\b")
 _CAPTURE_SIZES = frozenset({"--cudagraph-capture-sizes", "--cudagraph_capture_sizes", "--cuda-graph-sizes"})
-_BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
 
 
 def raised_limit(scene: Scene, budget: ReportedBudget | None) -> Value:
@@ -165,12 +164,9 @@ def _least_ranks(scene: Scene) -> int:
     """The smallest power of two whose share of the weights fits into nine tenths of a card, by the billions that the model's name
     says and two bytes for each where the weights are not quantized; 1 where either is not said.
     """
-    model, error = scene.evidence.deployment.model, scene.error
-    total = error.figures.get("total_bytes") if error is not None else None
-    billions = _BILLIONS.search(model.value) if model is not None else None
-    if billions is None or not total or scene.has("prequantized-checkpoint") or scene.has("quantization-set"):
-        return 1
-    return 1 << max(0, math.ceil(math.log2(float(billions[1]) * 2e9 / (0.9 * total))))
+    total = scene.error.figures.get("total_bytes") if scene.error is not None else None
+    whole = by_name(scene)
+    return 1 if whole is None or not total else 1 << max(0, math.ceil(math.log2(whole / (0.9 * total))))
 
 
 def pinned_pool(scene: Scene, budget: ReportedBudget | None) -> Value:

@@ -1,5 +1,6 @@
 """Whether a model's weights go onto the cards at all, as sizing says: what is advised must agree with it."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from bot.diagnosis.scene import Scene
@@ -10,12 +11,22 @@ from bot.domain.size import GIB, gib
 ROOM = GIB
 """What a process takes of a card beside weights before it has loaded them: context and libraries."""
 MOSTLY = 0.8
+_BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
 
 
 def fits(share: tuple[int, int]) -> bool:
     """Do weights of so many bytes go onto a card of so many?"""
     weights, card = share
     return weights + ROOM < card
+
+
+def by_name(scene: Scene) -> float | None:
+    """Bytes of the weights by the billions that the model's name says, two for each; None where it says none, or they are quantized."""
+    model = scene.evidence.deployment.model
+    billions = _BILLIONS.search(model.value) if model is not None else None
+    if billions is None or scene.has("prequantized-checkpoint") or scene.has("quantization-set"):
+        return None
+    return float(billions[1]) * 2e9
 
 
 def of_weights(scene: Scene) -> Iterator[Fact]:

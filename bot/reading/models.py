@@ -7,6 +7,7 @@ from functools import lru_cache
 import ahocorasick_rs
 
 from bot.domain.deployment import Setting
+from bot.domain.engines import ENGINES
 from bot.domain.evidence import Fact, LogLine
 from bot.domain.known import Known
 from bot.reading.anchored import standing
@@ -51,8 +52,8 @@ def model_named(book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact],
 
 
 def _is_name(text: str) -> bool:
-    """Could a model be called so? Not a file of the program, a class, or the beginning of a message."""
-    return _NAME.fullmatch(text) is not None and _CLASS.search(text) is None
+    """Could a model be called so? Not a file of the program, a class, the beginning of a message, or the engine that a harness runs."""
+    return _NAME.fullmatch(text) is not None and _CLASS.search(text) is None and text.lower() not in ENGINES
 
 
 class _Words:

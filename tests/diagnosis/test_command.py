@@ -161,6 +161,16 @@ def test_expert_parallelism_stands_in_the_tags(label: str) -> None:
     assert ("--enable-expert-parallel" in suggested(text)) == ("EP" in label)
 
 
+def test_a_trainer_or_a_harness_gets_no_command_of_the_server() -> None:
+    told = "{} vllm 0.11 goes OOM with long prompts"
+    assert judged(told.format("our server,"))["recommendation"]["command"].startswith("vllm serve")
+    trained = judged(told.format("GRPO with Gemma-12B,"))
+    assert trained["recommendation"]["command"] is None
+    assert any(note.startswith("Another program starts the engine here (a trainer, line 1)") for note in trained["notes"])
+    harness = judged(told.format("lm_eval --model vllm --model_args pretrained=Qwen/Qwen2.5-72B-Instruct\n"))
+    assert (harness["deployment"]["model"], harness["recommendation"]["command"]) == ("Qwen/Qwen2.5-72B-Instruct", None)
+
+
 def test_a_program_that_starts_the_engine_itself_gets_no_command_of_another() -> None:
     text = "2026-05-20 01:43:21,994 xinference.core.worker 155 ERROR    Failed to load model Qwen3-VL-Instruct-0\n"
     assert judged(TOO_LONG + text)["recommendation"]["command"] is None

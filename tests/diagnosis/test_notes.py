@@ -103,6 +103,14 @@ def test_a_worker_that_signs_as_one_of_several_is_not_advised_to_become_two(tag:
     assert any(told in note for note in quantized["notes"])
 
 
+def test_more_than_a_ranks_share_of_the_weights_is_pointed_out() -> None:
+    told = "vllm serve org/M-32B{} -tp 2 --gpu-memory-utilization 0.6\n" + oom("3.47 GiB", "1.66 GiB", allocated="{} GiB")
+    note = "By the model's name its weights take about 29.80 GiB on each of 2 ranks, and 58.90 GiB were allocated"
+    assert any(said.startswith(note) for said in judged(told.format("", "58.90"))["notes"])
+    for name, held in (("", "31.00"), ("-AWQ", "58.90")):
+        assert not any("By the model's name" in said for said in judged(told.format(name, held))["notes"])
+
+
 def test_what_outlived_its_server_is_the_answer_and_stands_first() -> None:
     document = judged("kill -KILL <api-server-pid>\nVLLM::EngineCore and VLLM::Worker_TP* survive, GPUs stay allocated\n")
     assert document["summary"].startswith("Processes outlived their server and hold their cards")
