@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from bot.diagnosis.scene import Scene
+from bot.diagnosis.shell import joined
 from bot.diagnosis.spelled import argument_of, meant, spellings
 from bot.diagnosis.values import COMPUTED
 from bot.diagnosis.within import within
@@ -42,7 +43,7 @@ def command(book: Rulebook, rule: RemedyRule, value: str | None, scene: Scene) -
     if scene.has("other-launcher") or scene.has("trainer"):
         return None
     begun = shlex.split(_put_together(book, flag, scene))
-    return shlex.join(_brought_down(book, rule, value, _with_change(book, replace(rule, flag=flag), value, begun, engine), scene))
+    return joined(_brought_down(book, rule, value, _with_change(book, replace(rule, flag=flag), value, begun, engine), scene))
 
 
 def _on_command_line(book: Rulebook, flag: str, scene: Scene, given: Sequence[str]) -> str:
@@ -78,9 +79,9 @@ def _with_variable(book: Rulebook, rule: RemedyRule, value: str | None, scene: S
         return f"{setting} {_put_together(book, rule.flag, scene)}"
     name = rule.flag + "="
     if any(word.startswith(name) for word in given):
-        return shlex.join(setting if word.startswith(name) else word for word in given)
+        return joined(setting if word.startswith(name) else word for word in given)
     inside = given.index("run") + 1 if given[0] in CONTAINERS and "run" in given else 0
-    return shlex.join([*given[:inside], *(("-e",) if inside else ()), setting, *given[inside:]])
+    return joined([*given[:inside], *(("-e",) if inside else ()), setting, *given[inside:]])
 
 
 def _has(book: Rulebook, launch: Launch, scene: Scene) -> bool:
@@ -103,7 +104,7 @@ def _written(book: Rulebook, rule: RemedyRule, value: str | None, given: Sequenc
         return f"{given[0]}{', '.join(_called(rule, value, given[1:]))})"
     begins = 1 if given[0].endswith(":") else 0
     words = _brought_down(book, rule, value, _with_change(book, rule, value, given[begins:], scene.evidence.engine), scene)
-    return f"{given[0]} {json.dumps(words)}" if begins else shlex.join(words)
+    return f"{given[0]} {json.dumps(words)}" if begins else joined(words)
 
 
 def _brought_down(book: Rulebook, rule: RemedyRule, value: str | None, words: Sequence[str], scene: Scene) -> Sequence[str]:

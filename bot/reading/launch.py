@@ -22,6 +22,10 @@ _REST = re.compile(r"`|\s\d?>")  # the end of a quoted command, a redirection
 _ENDS = frozenset({"|", "||", "&", "&&", ";", "<", "#", "(", ")"})
 _BARE_JSON = re.compile(r"(?:(?<=\s)|(?<=[a-z]=))\{\"[^'\n]{0,2000}?\}(?=\s|$)")
 """A value that no shell has seen: a manifest's, whose quotes are its own."""
+_SUBSTITUTED = re.compile(r"(?<![\w\"'$])\$\([^()'\"\n]{1,200}\)(?=\s|$)")
+"""What the shell puts a command's output in for: one word, whatever stands in it."""
+_BACKTICKS = re.compile(r"(?<=[\s=])`([^`()\n]{1,200})`(?=\s|$)")
+"""The same as it was written of old."""
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,60}(?:=.*)?", re.DOTALL)
 _MODEL = re.compile(r"[~./\w$-][\w./$:@{}-]*[./0-9][\w./$:@{}-]*")
 _HIDDEN = "[hidden]"
@@ -93,6 +97,8 @@ def _after(before: str, rest: str, start: str, launch: Launch) -> list[str] | No
     tag = re.match(r"[\w.:@-]*", rest).group() if "/" in start and not start.endswith(".py") else ""  # type: ignore[union-attr]  # an image's
     if "-" not in rest[len(tag) :] and "/" not in rest[len(tag) :]:
         return None
+    if before.count("`") % 2 == 0:  # no quoted command
+        rest = _BACKTICKS.sub(r"$(\1)", rest)
     words = [word for word in _words(_REST.split(rest[len(tag) :], maxsplit=1)[0]) if word.strip()]
     taken = list(_arguments(words))
     model = [word for word in taken[:1] if not word.startswith("-")]
@@ -135,7 +141,8 @@ def _words(text: str) -> Iterator[str]:
     """Shell words up to a pipe, a redirection or the end of the command; of an unclosed quote what stands before it."""
     if not text.strip():
         return  # a lexer is made slowly, and behind most images nothing stands
-    lexer = shlex.shlex(_BARE_JSON.sub(r"'\g<0>'", text), posix=True, punctuation_chars=True)
+    whole = _SUBSTITUTED.sub(r"'\g<0>'", _BARE_JSON.sub(r"'\g<0>'", text))
+    lexer = shlex.shlex(whole, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:

@@ -34,6 +34,8 @@ def test_a_sentence_about_the_command_is_none(text: str) -> None:
         ("vllm serve Qwen/Qwen3-8B --enforce-eager 2>&1 | tee log", "vllm serve Qwen/Qwen3-8B --enforce-eager"),
         ("vllm serve ./m1 -tp 2 --cudagraph-capture-sizes 1 2 4 and then it dies", "vllm serve ./m1 -tp 2 --cudagraph-capture-sizes 1 2 4"),
         ("I ran `vllm serve ./m1 --max-model-len 8192` on two cards", "vllm serve ./m1 --max-model-len 8192"),
+        ("vllm serve m/x --tp $(nvidia-smi -L | wc -l) --port 1", "vllm serve m/x --tp $(nvidia-smi -L | wc -l) --port 1"),
+        ("vllm serve m/x --tp `nvidia-smi -L | wc -l` --port 1", "vllm serve m/x --tp $(nvidia-smi -L | wc -l) --port 1"),
         ("vllm serve org/m1 --api-key [hidden] --port 1", "vllm serve org/m1 --api-key [hidden] --port 1"),
         (
             "vllm serve org/m1 \\\n  --max-num-seqs 8 \\\n  --dtype half\nINFO 11-01 10:00:00 [x.py:1] hello",

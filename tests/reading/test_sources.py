@@ -191,3 +191,9 @@ def test_a_word_of_a_launcher_is_not_an_address_and_not_another_ones(text: str, 
 def test_a_frame_in_a_table_whose_quotes_are_doubled_is_one() -> None:
     (frame,) = evidence('"14:14:28","[rank0]:   File ""/app/vllm/worker/model_runner.py"", line 1516, in capture_model"').frames
     assert (frame.path, frame.function) == ("/app/vllm/worker/model_runner.py", "capture_model")
+
+
+def test_what_an_evaluation_runs_the_model_with_is_no_model() -> None:
+    found = evidence("lm_eval --model vllm --model_args pretrained=Qwen/Qwen1.5-4B,dtype=float --tasks mmlu").deployment.model
+    assert found is not None
+    assert found.value == "Qwen/Qwen1.5-4B"

@@ -18,6 +18,11 @@ def test_what_every_version_says_narrows_nothing() -> None:
     assert range_of("vllm serve /models/m\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.") is None
 
 
+def test_what_a_shell_says_of_shared_memory_is_no_releases_wording() -> None:
+    assert range_of("vllm serve /models/m --tensor-parallel-size 2\nBus error (core dumped)") is None
+    assert range_of("vllm serve /models/m\nRuntimeError: Insufficient space in /dev/shm for ring buffer: 9 MiB required") == ">=0.27.0"
+
+
 def test_a_printed_version_is_not_narrowed() -> None:
     evidence = read(
         BOOK, [Contribution("paste", "INFO 11-19 13:17:27 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='m'")]
