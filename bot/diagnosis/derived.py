@@ -47,14 +47,18 @@ _EXCEPTION = re.compile(r"(?<![\w.])[\w.]*(?:Error|Exception|Interrupt|Exit)(?::
 
 
 def _cut_off(evidence: Evidence) -> Fact | None:
-    """The last frame of a traceback below which no line names an exception: the end of the paste, or a gap, took it."""
-    last = max(evidence.frames, key=lambda frame: (frame.source, frame.line), default=None)
+    """The last line of a traceback, a frame or its head alone, below which no line names an exception: the end of the paste, or a gap,
+    took it.
+    """
+    kind = frozenset({"error-cut-off"})
+    ends = [Fact("derived.error-cut-off", kind, {}, f.speaker, f.source, f.line, f.echo, f.order) for f in evidence.frames]
+    heads = (line for line in evidence.errors if line.text.startswith("Traceback (most recent call last)"))
+    ends += [Fact("derived.error-cut-off", kind, {}, h.speaker, h.source, h.number, h.text, h.number) for h in heads]
+    last = max(ends, key=lambda end: (end.source, end.line), default=None)
     if last is None:
         return None
-    here = (last.source, last.line)
-    if any(place[0] == last.source and place > here and _EXCEPTION.search(text) for place, text in evidence.lines.items()):
-        return None
-    return Fact("derived.error-cut-off", frozenset({"error-cut-off"}), {}, last.speaker, last.source, last.line, last.echo, last.order)
+    below = (text for (source, line), text in evidence.lines.items() if source == last.source and line > last.line)
+    return None if any(map(_EXCEPTION.search, below)) else last
 
 
 def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:

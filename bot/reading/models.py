@@ -24,6 +24,7 @@ _IS_LABEL = re.compile(r"model(?:_name|_id|\s+name)?\s*[:=]")
 """What makes the word a label, in small letters: most sentences speak of a model."""
 _NAME = re.compile(r"[~./\w$-][\w./:@$ {}()+-]{0,250}[\w/})]")
 _CLASS = re.compile(r"\.(?:py|sh|so|yaml)$|[a-z\d](?:ForCausalLM|ForConditionalGeneration|LMHeadModel|ForSequenceClassification)$")
+_NUMBER = re.compile(r"\d[\d.]*[A-Za-z]?")
 _OTHER_FLAG = re.compile(r"""--(?!(?:[\w-]*model|mcore|pretrain|tokenizer))[\w-]{1,60}[= ]["']?$""")
 _NO_MODEL = re.compile(r"(?i)\b(?:pods?|containers?|statefulsets?|namespace|hostname)\b ?[=:/]? ?[\"'`]?$")
 """What stands before a name of something else that is called after its model."""
@@ -52,8 +53,11 @@ def model_named(book: Rulebook, lines: Sequence[LogLine], facts: Sequence[Fact],
 
 
 def _is_name(text: str) -> bool:
-    """Could a model be called so? Not a file of the program, a class, the beginning of a message, or the engine that a harness runs."""
-    return _NAME.fullmatch(text) is not None and _CLASS.search(text) is None and text.lower() not in ENGINES
+    """Could a model be called so? Not a file of the program, a class, a number or a size, the beginning of a message, or the engine that a
+    harness runs.
+    """
+    named = _NAME.fullmatch(text) is not None and text.lower() not in ENGINES
+    return named and _CLASS.search(text) is None and _NUMBER.fullmatch(text) is None
 
 
 class _Words:

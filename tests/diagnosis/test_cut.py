@@ -34,6 +34,13 @@ def test_where_much_else_fails_a_traceback_without_a_memory_error_is_not_certain
     assert judged(worker("Worker_TP1", "Traceback (most recent call last):", *phase_frames))["verdict"] != "certain"
 
 
+def test_the_head_of_a_traceback_alone_asks_for_its_end() -> None:
+    head = worker("Worker_TP1", "WorkerProc failed to start.", "Traceback (most recent call last):")
+    assert judged(head)["questions"][0]["text"].startswith("Can you paste the end of this traceback?")
+    whole = head + "\n" + worker("Worker_TP1", frame(WORKER, "init_device"), "OSError: no such file")
+    assert not any("the end of this traceback" in question["text"] for question in judged(whole)["questions"])
+
+
 def test_a_method_named_in_a_title_is_likely_and_in_the_log_certain() -> None:
     sentence = "Exception in worker VllmWorkerProcess while processing method load_model"
     assert judged(f"[Bug]: vllm serve raises {sentence}")["verdict"] == "likely"

@@ -1011,3 +1011,20 @@ def test_a_number_of_blocks_that_is_set_is_removed_before_the_fraction_is_raised
     document = judged(text)
     assert document["recommendation"]["flag"] == "--max-model-len"
     assert document["alternatives"][0]["flag"] == "--num-gpu-blocks-override"
+
+
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [
+        ("the bf16 weights (15 GB) don't fit this laptop card", "use-prequantized-checkpoint"),
+        ("the weights fit, the cache does not fit", "raise-gpu-memory-utilization"),
+    ],
+)
+def test_who_says_that_the_weights_do_not_fit_is_not_told_to_raise_the_fraction(said: str, change: str) -> None:
+    assert judged(f"vllm: {said}\nValueError: No available memory for the cache blocks.\n")["recommendation"]["id"] == change
+
+
+def test_a_pool_that_an_engine_before_this_one_made_small_is_a_matter_of_that_engine() -> None:
+    said = "vllm: the previous engine is still holding memory of this card"
+    check = "ValueError: ... KV cache is needed, which is larger than the available KV cache memory"
+    assert judged(f"{said}\n{check}\n")["recommendation"]["id"] == "stop-other-process"

@@ -148,6 +148,7 @@ def test_cards_of_each_node_are_counted_for_all_nodes(words: str, count: int) ->
     [
         ("that is all of pod = llama-70b-0", None),
         ("that is all of llama-70b", "llama-70b"),
+        ("a hybrid model: 24 of 32 layers are linear", None),
         ("Modell ist Qwen2.5-VL-32B. Was tun?", "Qwen2.5-VL-32B"),
         ("部署DeepSeek-R1-Distill-Llama-70B,加载", "DeepSeek-R1-Distill-Llama-70B"),
     ],
