@@ -46,18 +46,27 @@ class Calls:
         self._not_before: dict[str, float] = {}
 
     async def call(
-        self, who: Identity, method: str, *, sure: bool = False, fence: Callable[[], Awaitable[None]] | None = None, **arguments: Any
+        self,
+        who: Identity,
+        method: str,
+        *,
+        sure: bool = False,
+        patient: bool = True,
+        fence: Callable[[], Awaitable[None]] | None = None,
+        **arguments: Any,
     ) -> dict[str, Any]:
         """One Web API call. Waits out 429, retries 5xx and lost connections; SlackApiError when Slack refuses.
 
         `sure`: the call must not be carried out twice, so UnsureError is raised where it may have been. `fence` is passed right before
-        every try: what it raises keeps the call from being made.
+        every try: what it raises keeps the call from being made. Not `patient`: where Slack asks to wait it is given up, UnsureError.
         """
         sure = sure or fence is not None
         lane = f"{who.team}:{method}:{arguments.get('channel', '') if method.startswith('chat.post') else ''}"
         attempt = limited = 0
         while attempt < TRIES and limited < MOST_LIMITED:
             attempt += 1
+            if not patient and self._wait(lane) > 0:
+                raise UnsureError(f"{method}: held back", ended=True)
             await self._turn(lane)
             if fence is not None:
                 await fence()
@@ -89,11 +98,13 @@ class Calls:
 
     async def _turn(self, lane: str) -> None:
         """Waits as long as Slack asked for; those that wait go one after another, or all but one would be refused again."""
-        wait = self._not_before.get(lane, 0.0) - time.monotonic()
-        if wait > 0:
+        if (wait := self._wait(lane)) > 0:
             self._not_before[lane] += APART
             async with self.rest():
                 await asyncio.sleep(wait)
+
+    def _wait(self, lane: str) -> float:
+        return self._not_before.get(lane, 0.0) - time.monotonic()
 
 
 def is_final(refused: SlackApiError) -> bool:

@@ -180,9 +180,10 @@ class Outbox:
         await self._remember(who, place, kind, before.ts, incident, digest)
 
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
-        """The :eyes: on a message while it is worked on; a refusal is of no consequence."""
+        """The :eyes: on a message while it is worked on; a refusal is of no consequence. No answer waits until they may be put on."""
+        method = "reactions.add" if on else "reactions.remove"
         try:
-            await self.call(who, "reactions.add" if on else "reactions.remove", channel=channel, timestamp=ts, name="eyes")
+            await self.call(who, method, patient=not on, channel=channel, timestamp=ts, name="eyes")
         except (SlackClientError, UnsureError) as refused:
             log.debug("reaction in %s: %s", channel, refused)
 

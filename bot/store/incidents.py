@@ -219,6 +219,15 @@ def in_thread(connection: Connection, team: str, channel: str, thread: str) -> I
     return None if found is None else load(connection, team, found)
 
 
+def of_message(connection: Connection, team: str, channel: str, message: str) -> Incident | None:
+    """The newest incident that a chat message contributed to, whole; also where that has been erased since."""
+    c = contributions.c
+    given = select(c.incident).where(c.team == team, c.channel == channel, c.message == message)
+    query = select(incidents.c.number).where(incidents.c.key.in_(given)).order_by(incidents.c.key.desc()).limit(1)
+    number = connection.execute(query).scalar()
+    return None if number is None else load(connection, team, label(number))
+
+
 def _newest(connection: Connection, key: int) -> dict[str, Any]:
     query = select(diagnoses.c.document).where(diagnoses.c.incident == key).order_by(diagnoses.c.number.desc()).limit(1)
     document = connection.execute(query).scalar()

@@ -106,6 +106,10 @@ class Store:
         """The newest incident of a thread, whole."""
         return await self._read(incidents.in_thread, team, channel, thread)
 
+    async def of_message(self, team: str, channel: str, ts: str) -> Incident | None:
+        """The newest incident that a chat message is part of, or was, whole."""
+        return await self._read(incidents.of_message, team, channel, ts)
+
     async def channels(self, team: str, ids: Sequence[str]) -> dict[str, str]:
         """The channel of each of these incidents that has one, by id."""
         return await self._read(incidents.channels, team, ids)

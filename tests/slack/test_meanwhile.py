@@ -2,6 +2,9 @@
 
 import asyncio
 import sqlite3
+import time
+
+import pytest
 
 from tests.fakeslack.methods import METHODS
 from tests.slack.material import CRASH, NO_RANK
@@ -23,6 +26,58 @@ async def test_of_two_outcomes_that_are_clicked_at_once_one_counts_and_the_other
         assert [one["user"] for one in world.channel.ephemerals] == [other.id]
         assert "already marked" in other.sees(world.channel)[0]["text"]
         assert len(world.answers(world.channel, ts)) == 1
+
+
+@pytest.mark.parametrize("second", ["ann", "bob"])
+async def test_undo_that_is_clicked_twice_takes_one_outcome_back(world: World, second: str) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        for count in (1, 2):
+            await world.ann.click(world.channel, answer, "same")
+            await world.quiet()
+            kept = await world.store.load(world.team.id, "D-0001")
+            assert kept is not None
+            assert [trial.result for trial in kept.trials].count("same") == count
+        before = {**answer, "blocks": list(answer["blocks"])}
+        await world.ann.click(world.channel, before, "undo")
+        await getattr(world, second).click(world.channel, before, "undo")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert [trial.result for trial in kept.trials][:2] == ["same", None]
+        (told,) = getattr(world, second).sees(world.channel)
+        assert told["text"] == "That outcome was taken back before, or another one came after it."
+
+
+async def test_an_undo_of_an_older_message_takes_no_newer_outcome_back(world: World) -> None:
+    async with world.bot():
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.ann.click(world.channel, answer, "same")
+        await world.quiet()
+        before = {**answer, "blocks": list(answer["blocks"])}
+        await world.ann.click(world.channel, answer, "undo")
+        await world.quiet()
+        await world.bob.click(world.channel, answer, "fixed")
+        await world.quiet()
+        await world.ann.click(world.channel, before, "undo")
+        await world.quiet()
+        kept = await world.store.load(world.team.id, "D-0001")
+        assert kept is not None
+        assert kept.trials[0].result == "fixed"
+
+
+async def test_an_answer_does_not_wait_until_slack_lets_the_eyes_be_put_on(world: World) -> None:
+    async with world.bot():
+        for _ in range(2):
+            world.slack.fault("reactions.add", "ratelimited", value=40)
+        for text in (CRASH, NO_RANK):
+            begun = time.monotonic()
+            ts = await world.ann.mention(world.channel, text)
+            await world.answer(world.channel, ts)
+            assert time.monotonic() - begun < 30
+        assert len(world.slack.called("reactions.add")) == 1, "Slack asked not to"
 
 
 async def test_a_message_that_is_edited_while_its_answer_is_posted_is_answered_as_it_stands(world: World) -> None:

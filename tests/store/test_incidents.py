@@ -1,5 +1,6 @@
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Connection, func, select
@@ -19,8 +20,9 @@ GATE = 7  # an advisory lock
 
 
 async def test_another_team_finds_nothing(store: Store) -> None:
-    await store.append(T1, [paste()], document())
+    await store.append(T1, [replace(paste(), message="171.1")], document())
     assert await store.load("T0000002", "D-0001") is None
+    assert await store.of_message("T0000002", "C1", "171.1") is None
     assert await store.by_thread("T0000002", "C1", "171.1") is None
     with pytest.raises(UnknownIncidentError):
         await store.judge("T0000002", "D-0001", document())
@@ -30,6 +32,17 @@ async def test_another_team_finds_nothing(store: Store) -> None:
         await store.forget("T0000002", "D-0001")
     with pytest.raises(UnknownIncidentError):
         await store.append(Origin("T0000002"), [paste()], None, into="D-0001")
+
+
+async def test_the_incident_of_a_message_is_the_newest_that_it_was_part_of_also_where_that_was_erased(store: Store) -> None:
+    for _ in range(2):
+        await store.append(T1, [replace(paste(), message="171.2")], document())
+    await store.erase_message("T0000001", "C1", "171.2")
+    found = await store.of_message("T0000001", "C1", "171.2")
+    assert found is not None
+    assert (found.id, [c.text for c in found.contributions]) == ("D-0002", [None])
+    assert await store.of_message("T0000001", "C2", "171.2") is None
+    assert await store.of_message("T0000001", "C1", "171.3") is None
 
 
 async def test_what_is_no_id_finds_nothing(store: Store) -> None:

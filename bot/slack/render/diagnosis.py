@@ -225,13 +225,18 @@ def _footer(document: Document, remark: str | None) -> Block:
     return small(" · ".join(said) or "oombot")
 
 
+def undoes(incident: str, trial: Document) -> str:
+    """The value of the button that takes this outcome back, and none that came after it."""
+    return f"{incident} {trial['number']} {trial['outcome']}"
+
+
 def _buttons(document: Document, trials: Sequence[Document], last: Document | None, waiting: bool) -> list[Block]:
     incident = document.get("id")
     if not incident:
         return []
     # The value names the trial that was on show: a click on an older layout never counts for the change that came after.
     tried = f"{incident} {trials[-1]['number'] if trials else 1}"
-    undo = button("undo", "Undo", incident, f"Undo the outcome of {incident}")
+    undo = [button("undo", "Undo", undoes(incident, last), f"Undo the outcome of {incident}")] if last else []
     rows: list[Block] = []
     if waiting and document.get("recommendation"):
         choices = [
@@ -241,5 +246,5 @@ def _buttons(document: Document, trials: Sequence[Document], last: Document | No
             button("wrong", "Wrong diagnosis", tried, f"The diagnosis {incident} is wrong"),
         ]
         rows.append(actions(*choices))
-    more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *([undo] if last else [])]
+    more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *undo]
     return [*rows, actions(*more)]

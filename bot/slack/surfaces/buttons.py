@@ -18,7 +18,7 @@ from bot.slack.installs import refusal
 from bot.slack.intake import Gathered
 from bot.slack.offers import SHOW, asked_of, said_of
 from bot.slack.outbox import Place, Upload
-from bot.slack.render.diagnosis import DONT_KNOW
+from bot.slack.render.diagnosis import DONT_KNOW, undoes
 from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
@@ -32,6 +32,7 @@ from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import OURS_ONLY, answer, refresh
 from bot.slack.withdrawn import EVIDENCE, withdraw
 from bot.usecases.desk import Viewer
+from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
 
 OUTCOMES = ("fixed", "moved", "same", "wrong")
@@ -156,7 +157,9 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
     body = job.body
     viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
     try:
-        if body["action"] == "undo":
+        if body["action"] == "undo" and await _is_undone(room, job, incident):
+            await _tell(room, job, "That outcome was taken back before, or another one came after it.")
+        elif body["action"] == "undo":
             await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key)
         elif (settled := await _settled(room, job, incident, trial)) is None:
             await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key)
@@ -177,6 +180,15 @@ async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | Non
     kept = await room.store.load(job.who.team, incident)
     found = next((one for one in (kept.trials if kept else ()) if str(one.number) == trial), None)
     return None if found is None else found.result
+
+
+async def _is_undone(room: Room, job: Job, incident: str) -> bool:
+    """Whether the newest outcome is another one than the button was shown for, and not by this click at an earlier try."""
+    kept = await room.store.load(job.who.team, incident)
+    if kept is None or any(one.message == job.arrival.key for one in kept.contributions):
+        return False
+    newest = next((shown_trial(trial) for trial in reversed(kept.trials) if trial.result), None)
+    return newest is not None and job.body["value"] not in (incident, undoes(incident, newest))
 
 
 async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:

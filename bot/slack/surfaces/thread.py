@@ -26,7 +26,7 @@ async def work(room: Room, job: Job) -> None:
         if watch.takes(job.arrival):
             await watch.work(room, job)
         return
-    if not adds(_questions(incident) if incident else [], job):
+    if not adds(questions(incident) if incident else [], job):
         return
     await eyes_on(room, job)
     try:
@@ -41,23 +41,29 @@ async def work(room: Room, job: Job) -> None:
 async def follow_up(room: Room, job: Job, place: Place, incident: Incident, *, insist: bool = False) -> bool:
     """Adds this message to the thread's incident. False when it adds nothing. `insist`: it was said to the bot."""
     body = job.body
-    asked = _questions(incident)
+    gathered = await said_in(room, job, place, questions(incident), insist=insist)
+    if not gathered.contributions and not gathered.refusals:
+        return False
+    answered = any(one.kind == "answer" for one in gathered.contributions)
+    await diagnose(room, job, place, gathered, remark=f"Updated with {_what(answered, bool(body['files']))}", known=incident)
+    return True
+
+
+async def said_in(room: Room, job: Job, place: Place, asked: list[str], *, insist: bool = False, free: bool = False) -> Gathered:
+    """What a message adds to an incident: an answer to what is `asked`, or evidence; nothing where it is talk. `free` as for `hear`."""
+    body = job.body
     said = answers(body["text"], asked) if not body["files"] else []
     if said:
         # “rank 3, on vllm 0.11.0” answers, and tells more: the words are evidence too.
         told = await hear(room, job, place, free=True) if tells_facts(body["text"]) else Gathered(())
-        gathered = Gathered((*room.intake.answers(body, said), *told.contributions), told.refusals, max(told.hidden, body["hidden"]))
-    elif body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
-        gathered = await hear(room, job, place)
-    else:
-        return False
-    if not gathered.contributions and not gathered.refusals:
-        return False
-    await diagnose(room, job, place, gathered, remark=f"Updated with {_what(said, bool(body['files']))}", known=incident)
-    return True
+        return Gathered((*room.intake.answers(body, said), *told.contributions), told.refusals, max(told.hidden, body["hidden"]))
+    if body["files"] or is_evidence(body["text"]) or tells_facts(body["text"]) or insist:
+        return await hear(room, job, place, free=free)
+    return Gathered(())
 
 
-def _questions(incident: Incident) -> list[str]:
+def questions(incident: Incident) -> list[str]:
+    """The ids of what its diagnosis asks."""
     return [str(question["id"]) for question in incident.document.get("questions") or ()]
 
 
@@ -69,8 +75,8 @@ def adds(asked: list[str], job: Job) -> bool:
     return bool(asked) and tells_facts(body["text"])
 
 
-def _what(said: list[str], files: bool) -> str:
-    return "your answer" if said else "your file" if files else "your reply"
+def _what(answered: bool, files: bool) -> str:
+    return "your answer" if answered else "your file" if files else "your reply"
 
 
 SURFACE = Surface(name="thread", takes=takes, work=work)
