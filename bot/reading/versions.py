@@ -25,6 +25,12 @@ _OWN_CAPTURE = "Capturing CUDA graphs ("  # other engines capture too, and say i
 _NUMBER = re.compile(r"(?<![\d.])0\.\d{1,2}\.\d{1,2}(?:\.\d)?(?:\.?post\d)?(?![\d.]*\d)")
 _SPOKEN_OF = re.compile(r"(?<![\w/.-])vllm(?![\w/.-])")
 """In somebody's words; in a path or a name it may be whose code another engine runs."""
+_NAME = r"(?:ollama|lm ?studio|koboldcpp|gpt4all|sgl\w*|llama[._ -]?cpp|lmdeploy|tgi|(?:trt|tensorrt)[-_ ]?llm)"
+_COMPARED = re.compile(
+    rf"(?i)\b(?:work(?:s|ed|ing)?|fine|well|unlike|than|compared)\b(?: \w+){{0,2}} (?:(?:in|with|on|under|using|to) )?[`\"']?{_NAME}\b"
+    rf"|\b{_NAME}\b[`\"']? (?:(?:it|that|this) )?(?:works|runs(?! out)|worked|ran(?! out)|can|has no|is fine)\b"
+)
+"""Said of an engine beside the one that fails."""
 _PASSED = re.compile(r"\|[\s*`]*(?i:pass(?:es|ed)?|ok|works|fine|stable|✅)[\s*`]*\|?\s*$")
 """How a row of a table ends whose version is not the one that failed."""
 _FOLDER = re.compile(r"(?<!/envs)/vllm[-_]v?(0\.\d{1,2}\.\d{1,2}(?:\.?(?:post|rc)\d+)?)(?=/|\+|-py|\.dist-info)")
@@ -35,8 +41,10 @@ _OWN_FILE = re.compile(r"(?:^|/)vllm/")
 
 
 def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], lines_by_engine: Counter[str]) -> str:
-    """The engine with the most telling lines; another engine's own marks outweigh vLLM's, whose code others import."""
-    by_rule = {rule.id: rule.engine for rule in book.facts if rule.engine}
+    """The engine with the most telling lines; another engine's own marks outweigh vLLM's, whose code others import. Where none speaks,
+    the one that somebody names: a name is also what another is compared with.
+    """
+    by_rule = {rule.id: rule.engine for rule in book.facts if rule.engine and "engine-named" not in rule.kinds}
     score = Counter(lines_by_engine)
     for fact in facts:
         if fact.id in by_rule:
@@ -50,11 +58,11 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
     best = max(others, default=(0, "unknown"))
     if best[0] and best[0] * 2 >= score["vllm"]:
         return best[1]
-    return (
-        "vllm"
-        if score["vllm"] or (not best[0] and any(_SPOKEN_OF.search(fact.text) for fact in facts if "prose" in fact.kinds))
-        else "unknown"
-    )
+    if score["vllm"] or (not best[0] and any(_SPOKEN_OF.search(fact.text) for fact in facts if "prose" in fact.kinds)):
+        return "vllm"
+    names = {rule.id: rule.engine for rule in book.facts if rule.engine and "engine-named" in rule.kinds}
+    spoken_of = {names[fact.id] for fact in facts if fact.id in names and not _COMPARED.search(fact.text)}
+    return spoken_of.pop() if len(spoken_of) == 1 else "unknown"
 
 
 def printed_version(facts: Sequence[Fact], engine: str, frames: Sequence[Frame] = ()) -> str | None:

@@ -1028,3 +1028,19 @@ def test_a_pool_that_an_engine_before_this_one_made_small_is_a_matter_of_that_en
     said = "vllm: the previous engine is still holding memory of this card"
     check = "ValueError: ... KV cache is needed, which is larger than the available KV cache memory"
     assert judged(f"{said}\n{check}\n")["recommendation"]["id"] == "stop-other-process"
+
+
+@pytest.mark.parametrize(
+    ("said", "flag"),
+    [
+        ("Works fine in LM Studio, vLLM: out of memory while loading the weights", "--tensor-parallel-size"),
+        ("Ollama runs out of memory while it loads the weights", "num_gpu"),
+        ("TGI goes CUDA out of memory while loading the weights", "--num-shard"),
+        ("llamacpp: out of memory while loading the weights", "-ngl"),
+        ("LM Studio: out of memory while loading the weights", "-ngl"),
+        ("Ollama works, vLLM runs out of memory while it loads the weights", "--tensor-parallel-size"),
+        ("It works fine with Ollama. Here it is out of memory while loading the weights", "--tensor-parallel-size"),
+    ],
+)
+def test_who_names_an_engine_is_told_its_own_flags(said: str, flag: str) -> None:
+    assert judged(said)["recommendation"]["flag"] == flag
