@@ -23,6 +23,8 @@ FOLLOWS = 40
 _ASKED = re.compile(r"[^.!?;。！？；\n]{0,80}[?？]")
 _CORRECTS = re.compile(r"wrong|mistake|misleading")
 """What somebody said was wrong, and what is so follows (`I was wrong, it dies while …`); what is over is only over."""
+_PARTED = re.compile(f"{COMMA.pattern}|\\|")
+"""What parts a moment from what is told before it: another cell of the row too."""
 _JOINTS = ("and", "or", ",", "/", "+", "&", "and the", "und", "et", "y", "和", "的", "")
 CALLS = tuple(f"{behind} {arrow}" for behind in ("", "()") for arrow in ("->", "→", "=>"))
 """Between what called and what was called: the former says what was going on."""
@@ -190,7 +192,7 @@ def _ahead(moment: Mention, preceding: Sequence[Mention], text: str, rule: Momen
                 return "called"
             joined = between in _JOINTS
             return _relation(one, [*reversed(preceding[place:])], text, rule) if joined else None
-        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or COMMA.search(text, one.end, moment.start):
+        if moment.start - one.end > JOINS or one.means in (*COMPLAINTS, "but") or _PARTED.search(text, one.end, moment.start):
             return None
         if one.means in ("while", "at", "after") and _is_denied(one, preceding[place + 1 :], text):
             return "off"
@@ -228,7 +230,7 @@ def _is_denied(joining: Mention, preceding: Sequence[Mention], text: str) -> boo
     """
     behind = joining
     for word in preceding:
-        if joining.start - word.end > DENIES or word.means == "but" or COMMA.search(text, word.end, joining.start):
+        if joining.start - word.end > DENIES or word.means == "but" or _PARTED.search(text, word.end, joining.start):
             return False
         if word.means in ("bygone", "misjudged") or word.moment == "prose.denied":
             return True

@@ -157,6 +157,11 @@ def test_what_is_never_got_past_is_where_it_failed() -> None:
     assert said("It gets past model_load.") is None
 
 
+def test_a_denial_in_one_cell_of_a_row_says_nothing_of_the_next() -> None:
+    assert said("| 8192 | not tested | OOM during graph capture |") == "capture"
+    assert said("| graph capture | passed | OOM while serving |") == "serving"
+
+
 def test_the_name_of_a_function_is_said_of_nothing_else() -> None:
     assert said("CUDA out of memory in resume(), it touches a CUDA context") == "wake-up"
 
