@@ -10,7 +10,7 @@ from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 SURE = 4
-TELLING = ("eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there", "killed")
+TELLING = ("ran", "initially", "eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there", "killed")
 """Words one of which stands in every sentence that is read so, but where a moment complains by itself."""
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
@@ -42,6 +42,12 @@ _WITHOUT = re.compile(r"without|otherwise|else|ohne|sonst|sans|sin |без|不�
 _FREE = re.compile(r"free memory|memory free|frei")
 _START = re.compile(r"start|boot|come up|comes up|arranca|démarre|запуск|起不来|안 뜨|뜨지")
 """Of a shortage: what is free is too little. Of a failure: it does not start."""
+_UP = ("prose.serving", "prose.launch", "prose.inference")
+_CHANGED = re.compile(
+    r"upgrad|updat|version|switch|chang|downgrad|\bset(?:ting)?\b|rais|increas|升级|更新|换成|改成|调|transformers|\bhf\b|hugging|ollama|llama\.cpp"
+    r"|sglang|\btgi\b|lmdeploy|fastchat|\bv[01]\b|\bother|\banother|smaller|single|one (?:gpu|card)|two (?:gpu|card)|其他|单卡|双卡"
+)
+"""What somebody did in between is why it is not as it was, or it is another engine that did."""
 _MACHINE = ("the node", "the host", "the box", "laptop")
 _LESS = ("below", "is below", "smaller")
 _MARKS = (":", '"', "'", "“", "「")
@@ -66,7 +72,28 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
         return complaint
     if (growth := _growing(one, moments)) is not None:
         return "prose.host" if one.has("host") else "prose.growth", growth.start, SURE - 1
-    return None if (free := _not_free(one, moments)) is None else ("prose.startup-check", free.start, SURE)
+    if (free := _not_free(one, moments)) is not None:
+        return "prose.startup-check", free.start, SURE
+    return None if (short := ran_out_later(one)) is None else ("prose.serving", short.start, SURE - 1)
+
+
+def ran_out_later(one: Sentence, was_up: bool = False) -> Mention | None:
+    """It answered, or worked at first, and then memory ran out: while it served, where nothing was changed and no other moment is named.
+    `was_up`: the sentence before says that it did.
+    """
+    turns = one.all_of("but", "turned", "now", "later", "slowly", "thereafter")
+    ran = [*one.all_of("ran"), *(early for early, fine in one.pairs("initially", "fine", CLAUSE) if not one.between(early, fine))]
+    for short in one.told("shortage"):
+        turn = next((word for word in turns if word < short), None)
+        begun = next((word for word in ran if turn is not None and word < turn), None)
+        if turn is None or (begun is None and not was_up):
+            continue
+        start = one.start if begun is None else begun.start
+        complained = any(start <= word.start < turn.start for word in one.all_of(*COMPLAINTS))
+        named = any(relation in WEIGHT and m.start > start and m.moment not in _UP for m, relation in one.relations.items())
+        if not complained and not named and _CHANGED.search(one.text, one.start, short.start) is None:
+            return short
+    return None
 
 
 def _headline(one: Sentence, word: Mention) -> bool:

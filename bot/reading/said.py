@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from bot.reading.amounts import DEMANDS, falls_short, implies, only_so_much
 from bot.reading.complaints import RATHER, Said, complained_of, meant
-from bot.reading.idioms import SURE, TELLING, plenty, says_by_itself
+from bot.reading.idioms import SURE, TELLING, plenty, ran_out_later, says_by_itself
 from bot.reading.plain import Plain
 from bot.reading.sentences import WEIGHT, Sentence
 from bot.reading.talk import Talk, talks
@@ -69,6 +69,7 @@ class Speech:
         if best is None or grows or best.moment.id == "prose.launch":
             together = self._together(talk)
             best = best if together is None or (grows and together.moment.again) else together
+        best = self._served(talk) if best is None else best
         not_then = None if best is not None else self._not_then(talk)
         failed = self._at("prose.it-failed", best.at, 0) if best is not None and best.fails and not self._elsewhere(talk) else None
         found = (self._shortage(talk), self._failure(talk), best, failed, not_then, *self._beside(talk))
@@ -169,6 +170,15 @@ class Speech:
                 said = Said(self._moments[going_on], moment.start, fails=relation == "while" and failed)
                 rated.append((-near, WEIGHT[relation] - (going_on == "prose.serving"), said))
         return max(rated, key=lambda rate: rate[:2])[2] if rated else None
+
+    def _served(self, talk: Talk) -> Said | None:
+        """That memory ran out later, where the sentence before says that the server answered."""
+        for number in talk.holding(self._shortages):
+            up = next((talk[n] for n in talk.beside(number) if n < number), None)
+            was_up = up is not None and up.has("ran") and not up.asks and not up.told(*COMPLAINTS)
+            if was_up and (short := ran_out_later(talk[number], was_up)) is not None:
+                return self._at("prose.serving", short.start, SURE - 1)
+        return None
 
     def _elsewhere(self, talk: Talk) -> bool:
         """Is another fault named, or memory's denied, and nowhere that memory ran out?"""

@@ -361,7 +361,7 @@ Meaning = Literal[
     "thereafter", "fine", "not", "wish", "question", "eager", "cures", "nothing",
     "bygone", "absent", "doubt", "elsewhere", "now",
     "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first",
-    "only",
+    "only", "ran", "initially", "turned",
     "retracted", "misjudged", "remainder",
 ]  # fmt: skip
 

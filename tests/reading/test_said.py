@@ -37,6 +37,9 @@ def said(text: str) -> str | None:
         "It used to crash in the graph capture.",
         "Topics: weight loading, profiling, KV cache. Yesterday vLLM ran out of memory.",
         "enforce_eager did not help, still CUDA OOM",
+        "0.7.2 works fine but 0.8.3 runs out of memory",
+        "ollama answers, but vLLM runs out of memory",
+        "at first it worked, then we upgraded and now OOM",
         "the cache holds 90k tokens, we need 32768",
         "the KV cache eats the rest even when a tiny model that needs 3 GB runs",
         "It only needs 50 GB during inference. It runs out of memory after all weights are loaded.",
@@ -76,6 +79,10 @@ def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None
         ("для KV-кэша не хватает памяти", "sizing"),
         ("긴 프롬프트를 보내면 CUDA OOM으로 죽습니다", "serving"),
         ("長いプロンプトを送るとOOMで落ちます", "serving"),
+        ("I get good answers, then suddenly CUDA out of memory", "serving"),
+        ("It works at the beginning and later runs out of memory", "serving"),
+        ("The server answers. Then at some point it runs out of memory.", "serving"),
+        ("一开始能用，后来就显存不足了", "serving"),
     ],
 )
 def test_the_moment_that_was_going_on_is_what_a_sentence_says(text: str, moment: str) -> None:
