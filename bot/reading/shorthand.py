@@ -8,6 +8,7 @@ from bot.reading.plain import small
 
 _IS = (
     r"[`'\"*]{0,3}[ ]{0,4}(?:of|to|at|is|was|set to|set at|=|:|from|\(|→|->|=>|about"
+    r"|(?:as|at) (?:the |its )?default(?: of)? ?\(?|\(?default(?:s to)?"
     r"|设置为|设为|设的是?|设到|设置成|开到|调到|调至|改为|改成|为|是|は|を)?"
     r"[ ]{0,4}[~≈]?[`'\"*]{0,2}"
 )

@@ -250,4 +250,18 @@ NEEDED = {
         "It goes out of memory.\nSleep mode freed 1.20 GiB memory, 140.10 GiB memory is still in use.",
         "wake_up",
     ),
+    "shm.beside-the-exchange": (
+        "In our pods /dev/shm fills up after three restarts. The workers then stop:\n    self.worker.init_device()\nRuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
+        "host_memory",
+    ),
+    "prose.offload-ignored": ("--cpu-offload-gb 24 has no effect in vLLM 0.27, and then it is out of memory", "weight_loading"),
+    "prose.grows-outside-the-card": (
+        "OOM with --kv-offloading-size 900\n\nFrom the memory profile, memory keeps growing until it is OOM.",
+        "host_memory",
+    ),
+    "ruled-out.before-graphs": (
+        "INFO 08-01 09:18:11 llm_engine.py:60] Initializing an LLM engine with config: model='m/7b', tensor_parallel_size=1, seed=0)\n"
+        f"INFO 08-01 09:18:31 llm_engine.py:150] # GPU blocks: 2000, # CPU blocks: 512\n{OOM}",
+        "kv_cache_allocation",
+    ),
 }

@@ -156,3 +156,30 @@ def test_a_check_is_not_possible_where_an_allocation_failed() -> None:
     document = judged(pool + error + failed)
     assert document["verdict"] == "likely"
     assert "kv_cache_sizing" not in {document["phase"], *(one["phase"] for one in document["also_possible"])}
+
+
+@pytest.mark.parametrize(
+    ("text", "phase"),
+    [
+        (
+            "Loading fails, out of memory\n    self.init_snapshot = MemorySnapshot()\n" + frame("utils/mem_utils.py", "measure"),
+            "startup_check",
+        ),
+        ("Loading fails, out of memory\n    self.baseline_snapshot = MemorySnapshot()\n" + frame("utils.py", "measure"), "startup_check"),
+        ("OOM in fp8.py: process_weights_after_loading -> _permute_scales_for_kernel", "weight_loading"),
+        ("OOM. determine_available_memory → profile_run → _dummy_run", "profiling"),
+        ("the prefill pod of llm-d prints\n" + oom("330.00 MiB", "319.00 MiB"), "unknown"),
+        ("for util 0.5 that is 0.5 x 141 GiB = 70.5 GiB. The runner had only about 40 GiB free, so vLLM gave up.", "startup_check"),
+        ("self.requested_memory is counted in init_device() and the ValueError comes from there", "startup_check"),
+        ("训练之后 vLLM 重新分配 KV 缓存的时候 OOM", "wake_up"),
+    ],
+)
+def test_the_place_that_is_named_decides_and_not_what_it_is_called(text: str, phase: str) -> None:
+    assert judged(text)["phase"] == phase
+
+
+@pytest.mark.parametrize("fault", ["deallocating None", "Segmentation fault", "_PyInterpreterState_Get: no current thread state"])
+def test_a_fault_of_python_itself_below_a_telling_frame_is_no_shortage(fault: str) -> None:
+    dumped = f'Fatal Python error: {fault}\n  File "/x/vllm/device_allocator/cumem.py", line 204 in sleep\n'
+    document = judged(dumped + '  File "/x/vllm/v1/worker/gpu_worker.py", line 76 in sleep')
+    assert (document["phase"], document["verdict"]) == ("not_oom", "likely")
