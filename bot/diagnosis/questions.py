@@ -60,9 +60,10 @@ def _worth_asking(scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -
         yield "model_config"
     if phase in ("weight_loading", "kv_cache_sizing") and ranks_unsaid(scene):
         yield "engine_config"
-    if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and (grid.world or 2) > 1 and scene.error is not None:
+    one_card = (grid.world or 2) < 2 or scene.named("metal.oom")
+    if (rank is None or rank.number is None) and phase not in ("kv_cache_sizing",) and not one_card and scene.error is not None:
         yield "first_error" if _told_alone(scene) else "failing_rank"
-    if evidence.engine == "unknown":
+    if evidence.engine == "unknown" and not scene.named("foreign.marker"):
         yield "engine_version"
 
 

@@ -1044,3 +1044,16 @@ def test_a_pool_that_an_engine_before_this_one_made_small_is_a_matter_of_that_en
 )
 def test_who_names_an_engine_is_told_its_own_flags(said: str, flag: str) -> None:
     assert judged(said)["recommendation"]["flag"] == flag
+
+
+def test_a_prompt_cache_that_fills_the_machine_is_made_smaller() -> None:
+    killed = "llama-server is killed by the OOM killer: its prompt cache fills the RAM"
+    assert judged(killed)["recommendation"]["command"] == "llama-server -m MODEL --cache-ram 1024"
+    assert judged(f"{killed}\nollama serve")["recommendation"]["flag"] == "LLAMA_ARG_CACHE_RAM"
+    assert judged(f"llama-server -m a.gguf --cache-ram 512\n{killed}")["recommendation"]["id"] == "raise-host-memory"
+
+
+def test_a_file_of_tritons_gets_no_command_of_another_server() -> None:
+    log = "[TensorRT-LLM][INFO] Max tokens in paged KV cache: 61440. Allocating 32212254720 bytes.\nCUDA runtime error: out of memory"
+    assert judged(log)["recommendation"]["command"] is not None
+    assert judged(f"I1103 tritonserver starts\n{log}")["recommendation"]["command"] is None
