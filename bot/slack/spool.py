@@ -98,7 +98,10 @@ class Spool:
 
     def _write(self, file: Path, content: bytes) -> None:
         """Whole or not at all: it gets its name when its bytes are on the disk."""
+        new = not self.folder.exists()
         private_folder(self.folder)
+        if new:
+            _name_is_kept(self.folder.parent)
         self._must_have_room(len(content))
         begun = file.with_name(f"{file.stem}.{uuid.uuid4().hex[:8]}{BEGUN}")
         try:

@@ -68,11 +68,11 @@ def verb(text: str, *, typed_as_command: bool = False) -> Verb | None:
 
     In a conversation “help, it crashed” and “show me” are talk: there a verb must be followed by what it takes.
     """
-    line = text.strip()
+    line = " ".join(text.split()) if typed_as_command else text.strip()
     if not line or "\n" in line or len(line) > 1_000:
         return None
-    first, _, rest = line.partition(" ")
-    found = Verb(first.lower(), rest.strip())
+    first, *rest = line.split(maxsplit=1)  # at whatever space: copied words have no-break ones
+    found = Verb(first.lower(), "".join(rest))
     if found.name not in VERBS or not (typed_as_command or _TAKES.get(found.name, _ANYTHING).fullmatch(found.rest)):
         return None
     return found

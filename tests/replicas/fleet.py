@@ -1,6 +1,7 @@
 """Real bot processes on one database, against one double that hands each delivery to the next of them, as a load balancer does."""
 
 import asyncio
+import os
 import re
 import signal
 import socket
@@ -61,12 +62,17 @@ class Fleet:
         given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
         with (world.folder / f"replica-{port}.log").open("ab") as log:
             life = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log
-            )
+                sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log,
+                env={**os.environ, "XDG_DATA_HOME": str(self.data(port))},
+            )  # fmt: skip
         self._lives[port] = life
         assert life.stdout is not None
         assert await asyncio.wait_for(life.stdout.readline(), 120) == b"ready\n"
         await slack.links(before + 1)
+
+    def data(self, port: int) -> Path:
+        """A replica's own folder, over all its lives."""
+        return self.world.folder / f"data-{port}"
 
     async def kill(self, port: int) -> None:
         """SIGKILL: nothing is finished, nothing is said goodbye to."""

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.replicas.fleet import Fleet, fleet
 
@@ -48,6 +50,33 @@ async def test_a_replica_that_slept_past_its_leases_doubles_nothing_when_it_wake
         await bots.quiet(60)
         await bots.nothing_lost_doubled_or_out_of_order(threads)
         assert "left to another worker" in bots.log(first), "no lease ran out: this has shown nothing"
+
+
+def noted_in(folder: Path) -> list[Path]:
+    return list(folder.glob("data-*/oombot/spool-*/*"))
+
+
+@pytest.mark.postgres
+async def test_what_a_replica_acknowledged_while_the_table_was_locked_it_takes_up_in_its_next_life(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    async with fleet("http", postgres_url, tmp_path, 2) as bots:
+        world, locking = bots.world, create_async_engine(postgres_url)
+        async with locking.begin() as lock:
+            await lock.execute(text("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE"))
+            ack = await world.ann.slash(world.channel, "help")
+            assert (ack.status, ack.body["text"], ack.seconds < 0.5) == (200, "Here is what I can do.", True)
+            (noted,) = noted_in(tmp_path)
+            port = int(noted.parents[2].name.removeprefix("data-"))
+            await bots.kill(port)
+        await locking.dispose()
+        await asyncio.sleep(2)
+        assert world.ann.sees(world.channel) == [], "the other replica has a folder of its own"
+        await bots.start(port)
+        await bots.until(lambda: world.ann.sees(world.channel), 60)
+        await bots.quiet(60)
+        assert len(world.ann.sees(world.channel)) == 1
+        assert noted_in(tmp_path) == []
 
 
 @pytest.mark.bench

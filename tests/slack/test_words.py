@@ -3,7 +3,7 @@
 import pytest
 
 from bot.slack import words
-from bot.slack.words import short_of_memory
+from bot.slack.words import Verb, short_of_memory, verb
 
 NOISE = "INFO 11-30 04:10:02 [loggers.py:127] Engine 000: no room: 1371 requests zoomed to, exit code 1, cache larger than before\n"
 SAID = (
@@ -27,3 +27,16 @@ def test_every_phrase_is_found_wherever_it_stands(said: str, lines: int, monkeyp
     monkeypatch.setattr(words, "_PIECE", 3_000)
     assert short_of_memory(f"{NOISE * lines}(Worker pid=1) {said}\n{NOISE * lines}")
     assert short_of_memory(f"{NOISE * lines}{said.lower()}")
+
+
+def test_several_lines_in_a_conversation_are_no_verb() -> None:
+    assert verb("history\nof this server") is None
+
+
+@pytest.mark.parametrize("space", [" ", "  ", "\u00a0", "\t", " \u00a0"])
+def test_a_verb_ends_at_whatever_space_is_typed_or_copied(space: str) -> None:
+    assert verb(f"size{space}llama-70b gpu=H100") == Verb("size", "llama-70b gpu=H100")
+
+
+def test_a_command_may_go_over_several_lines() -> None:
+    assert verb("size llama-70b\n gpu=H100\n", typed_as_command=True) == Verb("size", "llama-70b gpu=H100")
