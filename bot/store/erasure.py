@@ -55,6 +55,23 @@ def purge_page(connection: Connection, before: int, page: int, done: int) -> int
     return len(rows)
 
 
+def partly_erased(connection: Connection, before: int) -> list[int]:
+    """Keys of incidents untouched since `before` (microseconds) of which a part was erased then, and the rest is past its days now."""
+    c = contributions.c
+    left = select(c.incident).where(c.incident == incidents.c.key, c.text.is_not(None)).exists()
+    query = select(incidents.c.key).where(incidents.c.updated < before, incidents.c.erased.is_not(None), left)
+    return list(connection.execute(query.order_by(incidents.c.key)).scalars())
+
+
+def purge_rest(connection: Connection, keys: Sequence[int], before: int) -> int:
+    """Erase what is left of these incidents, but for those that were touched meanwhile; gives how many. Their messages quote nothing."""
+    query = select(incidents).where(incidents.c.key.in_(keys), incidents.c.updated < before).with_for_update()
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        erase(connection, row, None)
+    return len(rows)
+
+
 def drop_done(connection: Connection, before: int) -> None:
     """Remove deliveries that were done so long ago that nobody sends them again, the notes on what was said once about one of them, and
     what the audit trail says of the time `before` (microseconds)."""

@@ -229,6 +229,9 @@ class Store:
         total = 0
         while count := await self._write(erasure.purge_page, micros(older_than), _PURGE_PAGE, total):
             total += count
+        rest = await self._read(erasure.partly_erased, micros(older_than))
+        for start in range(0, len(rest), _PURGE_PAGE):
+            total += await self._write(erasure.purge_rest, rest[start : start + _PURGE_PAGE], micros(older_than))
         await self._write(erasure.drop_done, micros(older_than))
         if total:
             await self._squeeze(whole=True)

@@ -121,6 +121,25 @@ async def test_retention_erases_what_nobody_touched_since(store: Store, monkeypa
     assert await store.purge(between) == 0
 
 
+async def test_retention_erases_the_rest_of_what_was_erased_in_part(store: Store) -> None:
+    await store.append(T1, [paste(SECRET, message="1.2")], quoting())
+    await store.append(T1, [paste("zebrafish too", message="1.3")], quoting(), into="1")
+    await store.record_outcome(
+        "T1", "1", "other", "U1", "zebrafish again", contributions=[Contribution("outcome", "other: zebrafish again")]
+    )
+    assert await store.erase_message("T1", "C1", "1.2") == ["D-0001"]
+    between = datetime.now(UTC)
+    await store.append(T1, [paste("zebrafish", message="1.4"), paste("young", message="1.5")], document())
+    await store.erase_message("T1", "C1", "1.5")
+    assert await store.purge(between) == 1
+    first, second = await store.load("T1", "1"), await store.load("T1", "2")
+    assert first
+    assert second
+    assert "zebrafish" not in repr(first)
+    assert [one.text for one in second.contributions] == ["zebrafish", None], "it is not past its days"
+    assert await store.purge(between) == 0
+
+
 async def _rows_of(url: str, team: str) -> dict[str, int]:
     """How many rows of each table name a team, read without the store."""
     engine = create_async_engine(url)
