@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from bot.diagnosis.derived_error import of_error
 from bot.diagnosis.stated import stated
@@ -243,26 +244,44 @@ _TRIED = {
 """What a row that somebody tried proves, by a part of the argument's name; the first that is in it."""
 
 
+class _Trial(NamedTuple):
+    """A value that somebody tried, and how it went."""
+
+    value: str
+    passed: bool
+    said: Fact
+
+    @property
+    def size(self) -> float:
+        return float(self.value)
+
+
 def _proven(rows: Sequence[Fact]) -> Iterator[Fact]:
     """The largest value that passed below the smallest that failed; of a fraction also the smallest above the largest that failed."""
     for kind in dict.fromkeys(map(_tried, rows)):
-        own = [row for row in rows if _tried(row) == kind]
+        trials = [trial for row in rows if _tried(row) == kind for trial in _trials(row)]
         for name, sign in ((kind, 1), *([("proven-higher-fraction", -1)] if kind == "proven-fraction" else [])):
-            failed = min((row for row in own if "failed" in row.fields), key=lambda row: sign * _value(row), default=None)
-            below = [row for row in own if "passed" in row.fields and failed is not None and sign * _value(row) < sign * _value(failed)]
+            failed = min((trial for trial in trials if not trial.passed), key=lambda trial: sign * trial.size, default=None)
+            below = [trial for trial in trials if trial.passed and failed is not None and sign * trial.size < sign * failed.size]
             if failed is not None and below:
-                passed = max(below, key=lambda row: sign * _value(row))
-                value, least = (str(row.fields["at"]).replace(",", "") for row in (passed, failed))
-                yield stated(name, passed, value=value, failed=least, line=passed.line)
+                passed = max(below, key=lambda trial: sign * trial.size)
+                yield stated(name, passed.said, value=passed.value, failed=failed.value, line=passed.said.line)
 
 
 def _tried(row: Fact) -> str:
-    name = str(row.fields["name"]).lower().replace("-", "_")
+    name = str(row.fields["name"]).lower().replace("-", "_").replace(" ", "_")
     return next(kind for part, kind in _TRIED.items() if part in name)
 
 
-def _value(row: Fact) -> float:
-    return float(str(row.fields["at"]).replace(",", ""))
+def _trials(row: Fact) -> Iterator[_Trial]:
+    """Of a row one, of a sentence two; a fraction is no count."""
+    told = [
+        (row.fields.get(where), passed) for where, passed in (("at", "passed" in row.fields), ("passed_at", True), ("failed_at", False))
+    ]
+    for value, passed in told:
+        trial = _Trial(str(value).replace(",", ""), passed, row)
+        if value is not None and ("." in trial.value) == (_tried(row) == "proven-fraction"):
+            yield trial
 
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:

@@ -1,5 +1,6 @@
 """The order of work: contributions in, Evidence out. Pure, and the same every time."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -128,6 +129,15 @@ def _engine_by_signature(lines: Sequence[LogLine], quoted: Mapping[tuple[int, in
     return found
 
 
+def _at_what_failed(arguments: dict[str, Known[Setting]], trial: Fact) -> None:
+    """Of two values in one sentence the one that failed is in force, unless a third one is given."""
+    name = re.sub(r"[- ]", "_", str(trial.fields["name"]).lower())
+    passed, failed = (float(str(trial.fields[which]).replace(",", "")) for which in ("passed_at", "failed_at"))
+    now = arguments.get(name)
+    if name != "batch_size" and (now is None or (now.origin == "log" and now.value == passed)):
+        arguments[name] = Known(failed if failed < 1 else int(failed), "log", trial.source, trial.line)
+
+
 _SAID = {
     "max_model_len": "max_model_len",
     "max_num_seqs": "max_num_seqs",
@@ -147,6 +157,9 @@ def _deployment(
         for name, field in _SAID.items():
             if field in fact.fields and name not in arguments:
                 arguments[name] = Known(fact.fields[field], "log", fact.source, fact.line)
+    for fact in facts:
+        if "tried-row" in fact.kinds and "failed_at" in fact.fields:
+            _at_what_failed(arguments, fact)
     if (length := arguments.get("max_seq_len_trt")) is not None:
         arguments.setdefault("max_model_len", length)
     gpu, count, host, launcher = read_inventory(lines, facts)

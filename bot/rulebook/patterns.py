@@ -66,6 +66,14 @@ PIECES = {
         for article in ("", r"a\ ", r"any\ ", r"the\ ")
         for quote in ("", r"""["'`\u201c*]""", r"""["'`\u201c*]{2}""")
     ),
+    # an argument that people try at one value and another, a value, and how it went
+    "TRIED": r"""[`*"']{0,2}(?<![\w-])-{0,2}(?P<name>batch\ size|max[-_ ]num[-_ ]seqs|max[-_ ]num[-_ ]batched[-_ ]tokens
+  |max[-_ ]model[-_ ]len|gpu[-_ ]memory[-_ ]utilization)[`*"']{0,2}""",
+    "SETTING": r"""(?:\d{1,3}(?:,\d{3})+|\d{1,7}|0?\.\d{1,3})(?![\d.]*\d|[kKmM%]|,\d|\ ?[GMK]i?B\b|\ (?:GPU|card)s?\b)""",
+    "WENT_WELL": r"""(?<!not\ |n't\ |never\ |longer\ )\b(?:work(?:s|ed)|start(?:s|ed)|boot(?:s|ed)|r[au]ns?(?!\ (?:out|into))|fine|ok|okay
+  |pass(?:es|ed)|succeed(?:s|ed)|fits|c[ao]mes?\ up|stable)\b""",
+    "WENT_WRONG": r"""(?:\b(?:cuda\ |gpu\ )?OOM(?:s|ed|'s|'d|-?killed)?\b|\b(?:out\ of|no)\ (?:gpu\ )?memory\b
+  |\b(?:fail|crash|exhaust)(?:s|ed|es)?\b|\b(?:die[sd]?|killed)\b)""",
     # what stands before the second line of a command
     "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
   |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",

@@ -702,6 +702,22 @@ def test_a_table_without_a_smaller_batch_that_passed_proves_nothing(older: int, 
     assert judged(TABLE.format(older=older, newer=newer, ended=ended))["recommendation"]["flag"] != "--max-num-seqs"
 
 
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("vLLM OOMs in graph capture since I raised gpu_memory_utilization from 0.88 to 0.93", ("--gpu-memory-utilization", "0.88")),
+        ("vLLM with --max-num-seqs 48 starts, with 192 it runs out of memory in the sampler warm-up", ("--max-num-seqs", "48")),
+        (
+            "vLLM OOM in the sampler warm-up. Tried lowering --max-num-seqs from 256 to 128, it still fails",
+            ("--gpu-memory-utilization", "0.85"),
+        ),
+    ],
+)
+def test_of_two_values_in_a_sentence_the_one_that_worked_is_the_change(text: str, change: tuple[str, str]) -> None:
+    recommendation = judged(text)["recommendation"]
+    assert (recommendation["flag"], recommendation["value"]) == change
+
+
 def test_the_engine_s_own_advice_is_named_where_it_stands_in_the_paste() -> None:
     message = "Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory for weights, increasing --tensor-parallel-size."
     plain = worker("Worker", *LOAD, oom("484.00 MiB", "100.00 MiB", allocated="78.00 GiB"))
