@@ -51,7 +51,7 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
             score[by_rule[fact.id]] += 1
         score["vllm"] += fact.id == "vllm.capture-begins" and _OWN_CAPTURE in fact.text
     for frame in frames:
-        if (named := next((engine for folder, engine in _FOLDERS if folder in frame.path), None)) is not None:
+        if (named := next((engine for folder, engine in _FOLDERS if folder in f"/{frame.path}"), None)) is not None:
             score[named] += 2
         score["vllm"] += "vllm" in frame.path
     others = [(score[e], e) for e in ENGINES if e != "vllm" and score[e]]
