@@ -107,6 +107,19 @@ def fewer_total_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
     return NONE_HELPS if least is not None and least >= USUAL_TOKENS else (str(USUAL_TOKENS), None)
 
 
+def fewer_cached_tokens(scene: Scene, budget: ReportedBudget | None) -> Value:
+    """Nine tenths of the tokens that TGI's cache holds, as set or as it counted them; how many is not said where neither is known. None
+    helps below the longest request or one prefill: that start is refused.
+    """
+    given = scene.evidence.deployment
+    now = given.number("max_batch_total_tokens") or figure(budget, "kv_tokens")
+    if not now:
+        return None, None
+    fewer = int(now) * 9 // 10 // STEP * STEP
+    least = max(given.number("max_total_tokens") or STEP, given.number("max_batch_prefill_tokens") or STEP)
+    return NONE_HELPS if fewer < least else (str(fewer), None)
+
+
 def _fewer_prefilled(scene: Scene) -> int:
     now = _prefilled(scene)
     half, fitting = (max(512, int(now) // 2) if now else USUAL_TOKENS), _prefill_that_fits(scene)

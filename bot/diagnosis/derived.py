@@ -70,6 +70,8 @@ def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
     switched = str(getattr(evidence.deployment.environment.get("VLLM_USE_V1"), "value", "")) == "0"
     if switched or any(map(_in_a_running_loop, evidence.errors)) or _any_in(marks.get("older-engine", ()), told):
         yield stated("older-engine", None)
+    if evidence.engine not in ("vllm", "unknown"):
+        yield stated("llama-cpp-engine" if evidence.engine == "llama.cpp" else "another-engine", None)
     if evidence.engine == "unknown" and _any_in(marks.get("foreign-engine", ()), paths):
         yield stated("foreign-engine", None)
     if any(_names(_OLLAMA, line.speaker.group) for line in evidence.speakers if line.speaker.group):

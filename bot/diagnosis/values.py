@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from bot.diagnosis.batches import (
     fewer_batched_tokens,
+    fewer_cached_tokens,
     fewer_input_tokens,
     fewer_prefill_tokens,
     fewer_profiled_tokens,
@@ -269,6 +270,7 @@ COMPUTED: Mapping[str, Compute] = {
         fewer_prefill_tokens,
         fewer_input_tokens,
         fewer_total_tokens,
+        fewer_cached_tokens,
         pinned_pool,
         needed_pool,
         needed_trace_region,

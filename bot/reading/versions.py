@@ -60,6 +60,8 @@ def engine_of(book: Rulebook, facts: Sequence[Fact], frames: Sequence[Frame], li
         return best[1]
     if score["vllm"] or (not best[0] and any(_SPOKEN_OF.search(fact.text) for fact in facts if "prose" in fact.kinds)):
         return "vllm"
+    if any(fact.id == "foreign.marker" for fact in facts):
+        return "unknown"
     names = {rule.id: rule.engine for rule in book.facts if rule.engine and "engine-named" in rule.kinds}
     spoken_of = {names[fact.id] for fact in facts if fact.id in names and not _COMPARED.search(fact.text)}
     return spoken_of.pop() if len(spoken_of) == 1 else "unknown"

@@ -1073,3 +1073,20 @@ def test_a_file_of_tritons_gets_no_command_of_another_server() -> None:
     log = "[TensorRT-LLM][INFO] Max tokens in paged KV cache: 61440. Allocating 32212254720 bytes.\nCUDA runtime error: out of memory"
     assert judged(log)["recommendation"]["command"] is not None
     assert judged(f"I1103 tritonserver starts\n{log}")["recommendation"]["command"] is None
+
+
+def test_tgis_cache_is_lowered_by_what_it_counted_and_not_below_its_longest_request() -> None:
+    log = "text_generation_launcher: Setting max batch total tokens to 30816\nOOM errors occur under load"
+    assert judged(log)["recommendation"]["value"] == "27648"
+    given = "text-generation-launcher --model-id a/b --max-total-tokens 30000"
+    assert judged(f"{given}\n{log}")["recommendation"]["flag"] != "--max-batch-total-tokens"
+
+
+def test_a_card_of_another_maker_is_asked_for_by_the_engine_itself() -> None:
+    log = "ggml_vulkan: Device memory allocation of size 4697620480 failed.\nllama_model_load: error loading model: unable to allocate"
+    assert judged(f"{log} Vulkan0 buffer")["questions"][0]["how"] == "llama-server --list-devices"
+
+
+def test_an_engine_that_is_not_known_is_none_that_it_is_compared_with() -> None:
+    said = "[METAL] Command buffer execution failed: Insufficient Memory\nvMLX 1.3. It does not occur if I use LMStudio"
+    assert judged(said)["engine"] == "unknown"
