@@ -19,6 +19,10 @@ _COUNT_WORDS = {
     "single": 1, "one": 1, "dual": 2, "two": 2, "twin": 2, "double": 2, "three": 3, "quad": 4, "four": 4, "eight": 8,
     "zwei": 2, "drei": 3, "vier": 4, "acht": 8, "deux": 2, "trois": 3, "quatre": 4, "cuatro": 4, "ocho": 8, "due": 2, "quattro": 4,
 }  # fmt: skip
+_SHEETS = {"单": 1, "單": 1, "一": 1, "双": 2, "雙": 2, "两": 2, "兩": 2, "三": 3, "四": 4, "八": 8}
+"""Counts of cards before a name (一张 A100, 双卡4090). Others are counted out of more: 第一张, 每一张, 另一张."""
+_SHEET = rf"[{''.join(_SHEETS)}][张張块塊卡枚]"
+_SHEETS_BEFORE = re.compile(rf"(?<![第每另其任中前后後这這那十])({_SHEET}) ?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,9 @@ class Names:
         """Every name in the text, in order."""
         for match in self._matches(text):
             count = _count(match["before"] or match["spaced"] or match["word"] or match["after"] or match["sheets"])
-            yield Named(match["name"], count, match[0].strip(), match.start(), match.end())
+            yield Named(
+                match["name"], _sheets(text, match.start()) if count is None else count, match[0].strip(), match.start(), match.end()
+            )
 
     def _matches(self, text: str) -> Iterator[re.Match[str]]:
         lower = text.lower()
@@ -87,6 +93,11 @@ def _count(text: str | None) -> int | None:
     return None if not text else _COUNT_WORDS.get(text.lower()) or int(text)
 
 
+def _sheets(text: str, start: int) -> int | None:
+    found = _SHEETS_BEFORE.search(text[max(0, start - 4) : start])
+    return _SHEETS[found[1][0]] if found is not None else None
+
+
 def _anchors(names: Iterable[str]) -> Mapping[str, _Anchor]:
     """The part of each name that is looked for first: its word with a digit in it, else its longest.
 
@@ -114,7 +125,8 @@ def _names_pattern(names: Set[str]) -> re.Pattern[str]:
     word = rf"(?P<word>{'|'.join(_COUNT_WORDS)})[ -]"
     figures = _alternation(name for name in names if name.split()[0].isdigit()) or "(?!)"
     article = r"(?P<article>an?|the|my|our|his|this|einer?|eine[mn]|meiner?|une?) "
-    bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?(article)(?:{figures})|(?!))))"
+    sheet = rf"(?:(?<={_SHEET})|(?<={_SHEET} ))"
+    bare = rf"(?(before)(?:{weak})|(?(word)(?:{weak})|(?(article)(?:{figures})|{sheet}(?:{figures}))))"
     return re.compile(
         rf"(?<![{_LETTER}.\-/])(?:{number}|{spaced}|{word}|{article})?(?P<name>(?:(?:{maker})*(?:{strong})|{maker}(?:{weak})|{bare}){size})"
         rf"s?(?![{_LETTER}]|-[{_LETTER}]|\.\d| (?:tok|req|block|step|seq)|{SIBLING})"

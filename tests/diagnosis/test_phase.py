@@ -49,6 +49,7 @@ def test_an_allocation_failure_without_anything_around_it_stays_open() -> None:
         ("warmup", [frame(WORKER, "compile_or_warm_up_model"), frame("model_executor/warmup/kernel_warmup.py", "kernel_warmup")]),
         ("serving", [frame(WORKER, "execute_model"), frame(RUNNER, "execute_model"), frame(RUNNER, "_model_forward")]),
         ("wake_up", [frame(WORKER, "wake_up"), frame("device_allocator/cumem.py", "create_and_map")]),
+        ("host_memory", [frame(WORKER, "sleep"), frame("device_allocator/cumem.py", "sleep"), "    cpu_backup_tensor = torch.empty("]),
     ],
 )
 def test_the_outermost_telling_frame_of_the_failing_worker_is_certain(phase: str, frames: list[str]) -> None:
@@ -56,6 +57,12 @@ def test_the_outermost_telling_frame_of_the_failing_worker_is_certain(phase: str
     assert (document["phase"], document["verdict"]) == (phase, "certain")
     assert document["rank"]["number"] == 1
     assert document["recommendation"] is not None
+
+
+def test_new_weights_that_a_trainer_hands_over_fail_as_a_wake_up_does() -> None:
+    handed = '  File "/x/verl/workers/rollout/vllm_rollout/utils.py", line 212, in update_weights_from_ipc'
+    document = judged(worker("Worker_TP1", handed, frame(RUNNER, "load_weights"), oom("2.00 GiB", "1.32 GiB", gpu=1)))
+    assert (document["phase"], document["verdict"]) == ("wake_up", "likely")
 
 
 def test_another_workers_traceback_does_not_speak_for_the_failing_one() -> None:

@@ -28,6 +28,15 @@ def test_weights_that_do_not_fit_are_never_answered_with_utilization() -> None:
     ("text", "first"),
     [
         (worker("Worker_TP0", *LOAD, oom("1.96 GiB", "1.02 GiB")), "use-prequantized-checkpoint"),
+        (
+            worker(
+                "Worker",
+                *LOAD,
+                frame("model_executor/model_loader/bitsandbytes_loader.py", "_unquantized_generator"),
+                oom("112.00 MiB", "77.56 MiB"),
+            ),
+            "use-prequantized-checkpoint",
+        ),
         (worker("Worker_TP0", "Loading drafter model...", *LOAD, oom("1.96 GiB", "1.02 GiB")), "remove-speculative-config"),
         (
             worker("Worker_TP0", *LOAD, frame("v1/spec_decode/eagle.py", "load_model"), oom("1.96 GiB", "1.02 GiB")),

@@ -100,6 +100,7 @@ def test_figures_and_words_that_only_look_like_a_card_are_none(gpus: Gpus, text:
     ("H100 x8", "H100-80GB", 8), ("NVIDIA L40s (48GB VRAM) x 2", "L40S-48GB", 2), ("8×A100-80GB", "A100-80GB", 8), ("A100 (40G each)", "A100-40GB", None),
     ("on a p4d.24xlarge", "A100-40GB", 8), ("|   0  NVIDIA H100 80GB HBM3          On  |", "H100-80GB", None), ("4x4090", "RTX4090-24GB", 4),
     ("GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)", "RTX4090-24GB", None), ("a 4 H100 box", "H100-80GB", 4), ("two L40S", "L40S-48GB", 2), ("on a 4090", "RTX4090-24GB", None), ("用4张A800部署", "A800-80GB", 4), ("4 卡 4090", "RTX4090-24GB", 4), ("H100 2枚で起動", "H100-80GB", 2),
+    ("一张 A100 80G", "A100-80GB", 1), ("双卡4090", "RTX4090-24GB", 2), ("两块RTX 3090", "RTX3090-24GB", 2), ("另一张4090是空的", "RTX4090-24GB", None),
     ("zwei A100 40GB", "A100-40GB", 2), ("a DGX Spark", "GB10-128GB", None),
 ])  # fmt: skip
 def test_a_text_names_cards_and_how_many(gpus: Gpus, text: str, card: str, count: int | None) -> None:
