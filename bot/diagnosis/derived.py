@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from bot.diagnosis.derived_error import of_error
@@ -258,16 +258,24 @@ class _Trial(NamedTuple):
         return float(self.value)
 
 
-def _proven(rows: Sequence[Fact]) -> Iterator[Fact]:
-    """The largest value that passed below the smallest that failed; of a fraction also the smallest above the largest that failed."""
+def _proven(rows: Sequence[Fact], wanted: Set[float]) -> Iterator[Fact]:
+    """The largest value that passed below the smallest that failed; of a fraction also the smallest above the largest that failed. Who
+    wants what failed knows that already.
+    """
     for kind in dict.fromkeys(map(_tried, rows)):
         trials = [trial for row in rows if _tried(row) == kind for trial in _trials(row)]
         for name, sign in ((kind, 1), *([("proven-higher-fraction", -1)] if kind == "proven-fraction" else [])):
             failed = min((trial for trial in trials if not trial.passed), key=lambda trial: sign * trial.size, default=None)
             below = [trial for trial in trials if trial.passed and failed is not None and sign * trial.size < sign * failed.size]
-            if failed is not None and below:
+            if failed is not None and below and failed.size not in wanted:
                 passed = max(below, key=lambda trial: sign * trial.size)
                 yield stated(name, passed.said, value=passed.value, failed=failed.value, line=passed.said.line)
+
+
+def _meant(figure: str) -> Iterator[float]:
+    """What a figure may stand for: 32k is 32,000 or 32,768."""
+    count = float(figure.lower().removesuffix("k").replace(",", ""))
+    yield from (count * 1000, count * 1024) if figure[-1] in "kK" else (count,)
 
 
 def _tried(row: Fact) -> str:
@@ -288,7 +296,8 @@ def _trials(row: Fact) -> Iterator[_Trial]:
 
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     """What several lines say together: one card for several ranks, one item a prompt, the row of a table that passed."""
-    yield from _proven([f for f in evidence.facts if "tried-row" in f.kinds])
+    wanted = {figure for f in evidence.facts if "wanted-value" in f.kinds for figure in _meant(str(f.fields["at"]))}
+    yield from _proven([f for f in evidence.facts if "tried-row" in f.kinds], wanted)
     refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
     failed = [f for f in refused if f.speaker.key in evidence.ranks]
     ranks = {evidence.ranks[f.speaker.key].number for f in failed}
