@@ -36,10 +36,10 @@ async def check_slack(room: Room, socket: AsyncSocketModeHandler | None) -> list
 
 def _spool(room: Room) -> Check:
     """Whether a command outlives this process while the database is locked."""
-    folder, why = room.spool.folder, room.spool.unusable()
+    place, why = room.spool.place, room.spool.unusable()
     if why is None:
-        return Check("Slack spool", True, f"What the database cannot take at once waits in {folder}.", None)
-    said = f"Nothing can be noted in {folder} ({why}): a command is lost if I end while the database is locked."
+        return Check("Slack spool", True, f"What the database cannot take at once waits in {place}.", None)
+    said = f"Nothing can be noted in {place} ({why}): a command is lost if I end while the database is locked."
     return Check("Slack spool", False, said, "Give this user the right to write there, and room on its disk.")
 
 

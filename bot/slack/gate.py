@@ -68,7 +68,7 @@ class Gate:
         try:
             await self._room.spool.note(came)
         except OSError as lost:
-            log.error("a %s lies in memory alone until the database has it: %s: %s", came.kind, self._room.spool.folder, lost.strerror)
+            log.error("a %s lies in memory alone until the database has it: %s: %s", came.kind, self._room.spool.place, lost.strerror)
             return False
         return True
 

@@ -35,10 +35,15 @@ T = TypeVar("T")
 
 
 class Spool:
-    """A folder of noted deliveries, redacted like those in the inbox. Several processes may share it: a key comes into the inbox once."""
+    """Noted deliveries, redacted like those in the inbox. Several processes may share them: a key comes into the inbox once.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    `named`: the files' folder, and how their names begin.
+    """
+
+    def __init__(self, named: Path) -> None:
+        self._folder = named.parent
+        self._begins = f"{named.name}."
+        self.place = f"{named}.*"
         self._by = worker_name()
         self._held: set[Path] = set()
         self._hands = ThreadPoolExecutor(4, "spool")  # of its own: who waits for an acknowledgement waits for nothing that is read
@@ -63,7 +68,7 @@ class Spool:
         try:
             return await self._beside(self._read)
         except OSError as lost:
-            self._say_once(f"{self.folder} cannot be read ({lost.strerror}): what was noted there waits. Give this user the right to it.")
+            self._say_once(f"{self.place} cannot be read ({lost.strerror}): what was noted there waits. Give this user the right to it.")
             return []
 
     async def take_up(self, store: "Store", wake: Callable[[], None]) -> None:
@@ -84,24 +89,22 @@ class Spool:
     def unusable(self) -> str | None:
         """Why nothing can be noted now; None where it can."""
         try:
-            private_folder(self.folder)
+            private_folder(self._folder)
             self._must_have_room(0)
         except OSError as lost:
             return lost.strerror or str(lost)
-        return None if os.access(self.folder, os.W_OK | os.X_OK) else "Permission denied"
+        return None if os.access(self._folder, os.W_OK | os.X_OK) else "Permission denied"
 
     async def _beside(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._hands, partial(work, *given, **named))
 
     def _file(self, came: Arrival) -> Path:
-        return self.folder / (hashlib.sha256(f"{came.team}\0{came.key}".encode()).hexdigest()[:32] + NOTED)
+        known_by = hashlib.sha256(f"{came.team}\0{came.key}".encode()).hexdigest()[:32]
+        return self._folder / f"{self._begins}{known_by}{NOTED}"
 
     def _write(self, file: Path, content: bytes) -> None:
         """Whole or not at all: it gets its name when its bytes are on the disk."""
-        new = not self.folder.exists()
-        private_folder(self.folder)
-        if new:
-            _name_is_kept(self.folder.parent)
+        private_folder(self._folder)
         self._must_have_room(len(content))
         begun = file.with_name(f"{file.stem}.{uuid.uuid4().hex[:8]}{BEGUN}")
         try:
@@ -114,19 +117,21 @@ class Spool:
             with suppress(OSError):
                 begun.unlink(missing_ok=True)
             raise
-        _name_is_kept(self.folder)
+        _name_is_kept(self._folder)
+
+    def _files(self) -> list[Path]:
+        if not self._folder.exists():
+            return []
+        return [Path(entry.path) for entry in os.scandir(self._folder) if entry.name.startswith(self._begins)]
 
     def _must_have_room(self, more: int) -> None:
-        sizes = [one.stat().st_size for one in os.scandir(self.folder)]
+        sizes = [one.stat().st_size for one in self._files()]
         if len(sizes) >= MOST or sum(sizes) + more > MOST_BYTES:
             raise OSError(None, f"{len(sizes):,} deliveries wait there already")
 
     def _read(self) -> list[Arrival]:
-        if not self.folder.exists():
-            return []
         found: list[tuple[float, Arrival]] = []
-        for entry in list(os.scandir(self.folder)):
-            file = Path(entry.path)
+        for file in self._files():
             with suppress(FileNotFoundError):  # another process has just taken it up
                 noted = file.stat().st_mtime
                 untended = time.time() - noted > UNTENDED

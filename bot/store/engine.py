@@ -154,7 +154,7 @@ class Database:
 
 
 def _beside(file: Path | None, place: str) -> Path:
-    """A folder for what waits for this database, and for no other: beside its file, or in the user's data folder."""
+    """How the files are named that hold what waits for this database, and no other: beside its file, or in the user's data folder."""
     if file is not None:
         return file.with_name(f"{file.name}-spool")
     return data_folder() / f"spool-{hashlib.sha256(place.encode()).hexdigest()[:12]}"

@@ -50,7 +50,7 @@ class Store:
 
     @property
     def spool(self) -> Path:
-        """The folder for what waits until this database can be written; nobody need have made it."""
+        """How the files are named, up to a point, that hold what waits until this database can be written."""
         return self._database.spool
 
     async def prepare(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from bot.slack import spool as spools
 from bot.slack.inbox import Arrival
 from bot.slack.spool import Spool
-from bot.store.store import open_store
+from bot.store.store import Store, open_store
 from tests.slack.material import CRASH, PLANTED, SECRETS
 from tests.slack.test_exactly_once import locked
 from tests.slack.test_killed import killed, process
@@ -23,12 +23,18 @@ from tests.slack.world import World, words
 NOT_OPENED = "I was restarted while a form was to open for you. If it did not open, please ask again."
 
 
-def folder_of(world: World) -> Path:
-    return world.folder / "slack.db-spool"
-
-
 def noted(world: World) -> list[Path]:
-    return sorted(folder_of(world).glob("*")) if folder_of(world).is_dir() else []
+    return sorted(world.folder.glob("slack.db-spool*"))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+@pytest.fixture
+def no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder for it can be neither made nor read."""
+    monkeypatch.setattr(Store, "spool", property(lambda store: Path(store.place) / "spool"))
 
 
 def shown(world: World, what: str) -> list[dict[str, Any]]:
@@ -75,7 +81,6 @@ async def test_a_shortcut_acknowledged_under_a_locked_database_is_answered_once_
             await world.until(lambda: world.slack.views)
             (file,) = noted(world)
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
-            assert stat.S_IMODE(folder_of(world).stat().st_mode) == 0o700
             assert "out of memory" in file.read_text()
             assert not [secret for secret in PLANTED if secret in file.read_text()]
             await killed(bot)
@@ -187,17 +192,17 @@ async def test_a_form_that_opened_leaves_nothing_to_say(world: World, way: str) 
 
 @pytest.mark.parametrize("how", ["no folder can be made", "the disk is full", "too much waits there"])
 async def test_where_nothing_can_be_noted_the_acknowledgement_says_so_and_the_answer_comes_when_the_database_is_free(
-    world: World, how: str, monkeypatch: pytest.MonkeyPatch
+    world: World, how: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, os.strerror(28))
 
+    if how == "no folder can be made":
+        request.getfixturevalue("no_place")
     async with world.bot():
-        if how == "no folder can be made":
-            folder_of(world).write_text("")
-        elif how == "the disk is full":
+        if how == "the disk is full":
             monkeypatch.setattr(spools.os, "fsync", full)
-        else:
+        elif how == "too much waits there":
             monkeypatch.setattr(spools, "MOST", 0)
         async with locked(world):
             ack = await world.ann.slash(world.channel, "help")
@@ -208,10 +213,11 @@ async def test_where_nothing_can_be_noted_the_acknowledgement_says_so_and_the_an
         assert (await world.ann.slash(world.channel, "help")).body["text"] == "Here is what I can do.", "the inbox has it"
 
 
-async def test_where_neither_disk_nor_database_takes_a_command_the_asker_hears_that_nothing_was_done(http_world: World) -> None:
+async def test_where_neither_disk_nor_database_takes_a_command_the_asker_hears_that_nothing_was_done(
+    http_world: World, no_place: None
+) -> None:
     world = http_world
     async with world.bot():
-        folder_of(world).write_text("")
         async with locked(world):
             await world.ann.slash(world.channel, "help")
             await world.until(lambda: shown(world, "could not be kept"))
@@ -222,16 +228,16 @@ async def test_where_neither_disk_nor_database_takes_a_command_the_asker_hears_t
 
 async def test_what_a_kill_tore_is_put_away_and_the_rest_is_taken_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     await Spool(tmp_path / "s").note(came())
-    (whole,) = (tmp_path / "s").iterdir()
-    torn = tmp_path / "s" / f"{whole.stem}.0123abcd.part"
+    (whole,) = files_in(tmp_path)
+    torn = tmp_path / f"{whole.stem}.0123abcd.part"
     torn.write_bytes(whole.read_bytes()[:40])
-    half = tmp_path / "s" / "00.json"
+    half = tmp_path / "s.00.json"
     half.write_bytes(whole.read_bytes()[:40])
     for file in (torn, whole):
         os.utime(file, (1, 1))
     assert await Spool(tmp_path / "s").left() == [came()]
-    assert list((tmp_path / "s").iterdir()) == [whole]
-    assert "00.json is no delivery that this version can read" in caplog.text
+    assert files_in(tmp_path) == [whole]
+    assert "s.00.json is no delivery that this version can read" in caplog.text
 
 
 def _by_another_life(folder: Path) -> None:
@@ -242,7 +248,7 @@ def _by_another_life(folder: Path) -> None:
 
 
 async def test_what_a_living_process_holds_is_left_to_it_and_what_a_dead_one_left_is_taken_up_at_once(tmp_path: Path) -> None:
-    first, second = Spool(tmp_path), Spool(tmp_path)
+    first, second = Spool(tmp_path / "s"), Spool(tmp_path / "s")
     await first.note(came())
     assert await first.left() == await second.left() == []
     first.leave(came())
@@ -262,13 +268,13 @@ async def test_what_is_in_the_inbox_already_is_taken_up_without_a_second_deliver
         await asyncio.wait_for(woken.wait(), 10)
         await asyncio.sleep(0.5)
         taking.cancel()
-        assert not any(store.spool.iterdir())
+        assert not [file for file in files_in(tmp_path) if "spool" in file.name]
         assert (await store.backlog())["waiting"] == 1
     finally:
         await store.close()
 
 
-async def test_two_databases_never_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_databases_never_share_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     from bot.store.engine import Database
 
@@ -279,10 +285,10 @@ async def test_two_databases_never_share_a_folder(tmp_path: Path, monkeypatch: p
     assert Database(urls[0]).spool == Database(urls[0].replace("geheim", "new")).spool, "a new password is the same database"
 
 
-async def test_a_folder_that_cannot_be_read_is_said_once_and_by_doctor(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_folder_that_cannot_be_read_is_said_once_and_by_doctor(
+    world: World, caplog: pytest.LogCaptureFixture, no_place: None
+) -> None:
     caplog.set_level(logging.WARNING)
-    folder_of(world).parent.mkdir(exist_ok=True)
-    folder_of(world).write_text("")
     async with world.bot() as door:
         check = {check.name: check for check in await door.checks()}["Slack spool"]
         assert check.ok is False
