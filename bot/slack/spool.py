@@ -125,7 +125,10 @@ class Spool:
         return [Path(entry.path) for entry in os.scandir(self._folder) if entry.name.startswith(self._begins)]
 
     def _must_have_room(self, more: int) -> None:
-        sizes = [one.stat().st_size for one in self._files()]
+        sizes = []
+        for file in self._files():
+            with suppress(FileNotFoundError):  # taken up in the meantime
+                sizes.append(file.stat().st_size)
         if len(sizes) >= MOST or sum(sizes) + more > MOST_BYTES:
             raise OSError(None, f"{len(sizes):,} deliveries wait there already")
 

@@ -226,6 +226,17 @@ async def test_where_neither_disk_nor_database_takes_a_command_the_asker_hears_t
         assert len(world.ann.sees(world.channel)) == 1
 
 
+async def test_many_that_come_and_go_at_once_are_all_noted(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "s")
+
+    async def comes_and_goes(number: int) -> None:
+        await spool.note(came(f"command:{number}"))
+        await spool.drop(came(f"command:{number}"))
+
+    await asyncio.gather(*(comes_and_goes(number) for number in range(400)))
+    assert files_in(tmp_path) == []
+
+
 async def test_what_a_kill_tore_is_put_away_and_the_rest_is_taken_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     await Spool(tmp_path / "s").note(came())
     (whole,) = files_in(tmp_path)
