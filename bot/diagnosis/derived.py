@@ -278,6 +278,18 @@ def _meant(figure: str) -> Iterator[float]:
     yield from (count * 1000, count * 1024) if figure[-1] in "kK" else (count,)
 
 
+_WAYS = {"lower": 1, "reduc": 1, "decreas": 1, "rais": -1, "increas": -1}
+
+
+def _cured(rows: Sequence[Fact]) -> Iterator[Fact]:
+    """The value to which somebody lowered or raised it, and it passed; which one failed is not said."""
+    for row in rows:
+        sign, kind = _WAYS.get(str(row.fields.get("way")).lower(), 0), _tried(row)
+        if sign > 0 or (sign < 0 and kind == "proven-fraction"):
+            name, failed = (kind, "more") if sign > 0 else ("proven-higher-fraction", "less")
+            yield stated(name, row, value=str(row.fields["at"]).replace(",", ""), failed=failed, line=row.line)
+
+
 def _tried(row: Fact) -> str:
     name = str(row.fields["name"]).lower().replace("-", "_").replace(" ", "_")
     return next(kind for part, kind in _TRIED.items() if part in name)
@@ -297,7 +309,9 @@ def _trials(row: Fact) -> Iterator[_Trial]:
 def _of_speech(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     """What several lines say together: one card for several ranks, one item a prompt, the row of a table that passed."""
     wanted = {figure for f in evidence.facts if "wanted-value" in f.kinds for figure in _meant(str(f.fields["at"]))}
-    yield from _proven([f for f in evidence.facts if "tried-row" in f.kinds], wanted)
+    rows = [f for f in evidence.facts if "tried-row" in f.kinds]
+    proven = [*_proven(rows, wanted)]
+    yield from proven or _cured(rows)
     refused = (f for f in evidence.facts if "allocation-failed" in f.kinds and f.fields.get("gpu") is not None)
     failed = [f for f in refused if f.speaker.key in evidence.ranks]
     ranks = {evidence.ranks[f.speaker.key].number for f in failed}

@@ -46,6 +46,7 @@ _EXCEPTION_LIKE = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
+_NAMED_LAST = re.compile(r"(?!.{0,400}\bline \d)\S+[^:\n]{0,200}\s[\w.]+(?:Error|Exception)[\W_]{0,3}$")
 _QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
 _BARE = ("torch.oom-bare", "cuda.oom")
 """What people write too."""
@@ -124,9 +125,14 @@ def _standing(fact: Fact, quoted: set[tuple[int, int]], figured: set[tuple[int, 
         return 2
     if in_words(fact) or "retold" in fact.kinds:
         return 1
-    if "memory-error" in fact.kinds and HEADING.match(fact.text):
+    if fact.kinds & {"memory-error", "host-kill"} and (HEADING.match(fact.text) or _names_alone(fact)):
         return 1
     return 0
+
+
+def _names_alone(fact: Fact) -> bool:
+    """Does a line that nothing signs end with an exception's bare name, as a title does?"""
+    return not fact.speaker.label and _NAMED_LAST.match(fact.text) is not None
 
 
 def in_words(fact: Fact) -> bool:

@@ -137,8 +137,8 @@ def _is_no_change(book: Rulebook, rule: RemedyRule, value: str, scene: Scene) ->
     names = (name, *(one.name for one in meant(book, rule.flag, scene.evidence.engine)))
     default = by_default(scene, name) if deployment.commands else None  # else what was set may stand outside the paste
     now = next((number for one in names if (number := deployment.number(one)) is not None), default)
-    if rule.value == "fitting-state-blocks":
-        return False  # the message itself says that more stood there: a lower figure is of a run since
+    if rule.value == "fitting-state-blocks" or rule.value.startswith("proven-"):
+        return False  # the message, or who tells of it, says that another figure stood there: this one is of a run since
     if rule.value == "more-tensor-parallel":
         now = deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1
     try:

@@ -56,7 +56,7 @@ FORMS = (
         "gpu_memory_utilization", "×|*", rf"\d{{1,3}}(?:\.\d{{1,2}})?(?: ?Gi?B)? ?[×*] ?(?P<value>0\.\d{{1,3}}) ?= ?{_GIB}", r"(?<![\w.])"
     ),
     _form("mem_fraction_static", "raction", rf"mem(?:ory)?[ _-]fraction(?:[ _-]static)?{_IS}(?P<value>0?\.\d{{1,4}})"),
-    _form("max_model_len", "len|Len", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
+    _form("max_model_len", "len|Len|LEN", rf"max[ _-]?model[ _-]?len(?:gth)?{_IS}{_LENGTH}"),
     _form("max_model_len", "ctx|CTX|mml|MML|ontext|max len|max-len|max_len|maxlen|上下文长度", rf"{_CONTEXT}{_IS}{_LENGTH}"),
     _form("max_num_seqs", "seqs|mns", rf"{_SEQUENCES}{_IS}(?P<value>\d{{1,5}})"),
     _form("max_num_batched_tokens", "batched|mnbt", rf"{_BATCHED}{_IS}{_LENGTH}"),

@@ -264,4 +264,9 @@ NEEDED = {
         f"INFO 08-01 09:18:31 llm_engine.py:150] # GPU blocks: 2000, # CPU blocks: 512\n{OOM}",
         "kv_cache_allocation",
     ),
+    "arithmetic.larger-than-the-card": (
+        "八张卡也启动不起来\n" + OOM.replace("2.00 GiB", "300.00 GiB"),
+        "profiling",
+    ),
+    "not-oom.refused-mapping": ("vllm serve m: CUDA Error: invalid argument at /w/csrc/cumem_allocator.cpp:128", "not_oom"),
 }
