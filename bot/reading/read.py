@@ -129,13 +129,17 @@ def _engine_by_signature(lines: Sequence[LogLine], quoted: Mapping[tuple[int, in
     return found
 
 
-def _at_what_failed(arguments: dict[str, Known[Setting]], trial: Fact) -> None:
-    """Of two values in one sentence the one that failed is in force, unless a third one is given."""
-    name = re.sub(r"[- ]", "_", str(trial.fields["name"]).lower())
-    passed, failed = (float(str(trial.fields[which]).replace(",", "")) for which in ("passed_at", "failed_at"))
-    now = arguments.get(name)
-    if name != "batch_size" and (now is None or (now.origin == "log" and now.value == passed)):
-        arguments[name] = Known(failed if failed < 1 else int(failed), "log", trial.source, trial.line)
+def _tried(facts: Sequence[Fact]) -> Mapping[str, tuple[set[float], set[float]]]:
+    """Of each argument that sentences say was tried the values that passed and those that failed."""
+    found: dict[str, tuple[set[float], set[float]]] = {}
+    for fact in facts:
+        if fact.id in ("prose.tried-words", "prose.tried-alone"):
+            passed, failed = found.setdefault(re.sub(r"[- ]", "_", str(fact.fields["name"]).lower()), (set(), set()))
+            told = (("passed_at", passed), ("failed_at", failed), ("at", passed if "passed" in fact.fields else failed))
+            for where, values in told:
+                values |= {float(str(fact.fields[where]).replace(",", ""))} if where in fact.fields else set()
+    found.pop("batch_size", None)
+    return found
 
 
 _SAID = {
@@ -157,9 +161,12 @@ def _deployment(
         for name, field in _SAID.items():
             if field in fact.fields and name not in arguments:
                 arguments[name] = Known(fact.fields[field], "log", fact.source, fact.line)
-    for fact in facts:
-        if "tried-row" in fact.kinds and "failed_at" in fact.fields:
-            _at_what_failed(arguments, fact)
+    for name, (passed, failed) in _tried(facts).items():
+        now = arguments.get(name)
+        if failed and (now is None or (now.origin == "log" and now.value in passed)):  # what failed is in force
+            least = min(failed)
+            said = next(fact for fact in facts if "tried-row" in fact.kinds)
+            arguments[name] = Known(least if least < 1 else int(least), "log", said.source, said.line)
     if (length := arguments.get("max_seq_len_trt")) is not None:
         arguments.setdefault("max_model_len", length)
     gpu, count, host, launcher = read_inventory(lines, facts)

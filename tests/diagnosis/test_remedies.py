@@ -720,6 +720,8 @@ def test_a_table_without_a_smaller_batch_that_passed_proves_nothing(older: int, 
             "vLLM OOM in the sampler warm-up. Tried lowering --max-num-seqs from 256 to 128, it still fails",
             ("--gpu-memory-utilization", "0.85"),
         ),
+        ("vLLM with --max-num-seqs 48 starts, with 192 it OOMs in the sampler warm-up. We need 192", ("--gpu-memory-utilization", "0.85")),
+        ("With --max-num-seqs 192 vLLM OOMs in the sampler warm-up.\nWith --max-num-seqs 48 it starts.", ("--max-num-seqs", "48")),
     ],
 )
 def test_of_two_values_in_a_sentence_the_one_that_worked_is_the_change(text: str, change: tuple[str, str]) -> None:
