@@ -106,6 +106,20 @@ async def test_a_command_that_waits_longer_than_the_database_is_asked_for_is_ans
         assert noted(world) == []
 
 
+async def test_a_shortcut_that_waits_for_the_database_says_its_end_in_the_view_that_was_opened(http_world: World) -> None:
+    world = http_world
+    async with world.bot():
+        message = world.channel.message(await world.bob.say(world.channel, CRASH))
+        assert message is not None
+        async with locked(world):
+            await world.ann.shortcut(world.channel, message)
+            await asyncio.sleep(6.5)
+        await world.until(lambda: "Answered in the thread" in words({"blocks": world.ann.view().body["blocks"]}))
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+        assert world.ann.sees(world.channel) == []
+
+
 async def test_what_is_taken_up_when_its_response_url_has_expired_is_said_in_the_channel_to_the_asker_alone(world: World) -> None:
     world.expected_refusals = {"used_url"}
     async with process(world) as bot, locked(world):
