@@ -1101,3 +1101,9 @@ def test_a_card_of_another_maker_is_asked_for_by_the_engine_itself() -> None:
 def test_an_engine_that_is_not_known_is_none_that_it_is_compared_with() -> None:
     said = "[METAL] Command buffer execution failed: Insufficient Memory\nvMLX 1.3. It does not occur if I use LMStudio"
     assert judged(said)["engine"] == "unknown"
+
+
+def test_ollama_that_holds_several_models_is_told_to_hold_one() -> None:
+    said = "Ollama goes out of memory while loading the weights"
+    assert judged(f"{said}. Two 7B models are loaded at once.")["recommendation"]["command"] == "OLLAMA_MAX_LOADED_MODELS=1"
+    assert judged(f"{said}. I tried two models, both fail.")["recommendation"]["flag"] == "num_gpu"
