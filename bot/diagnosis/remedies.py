@@ -130,6 +130,8 @@ def _is_no_change(book: Rulebook, rule: RemedyRule, value: str, scene: Scene) ->
     """Does this value already stand there, or one further along?"""
     deployment = scene.evidence.deployment
     name = argument_of(book, rule.flag)
+    if scene.has(f"{name.replace('_', '-')}-passes"):
+        return False  # said of another start: the one that failed was without it
     if rule.direction == "set":
         now_set = deployment.environment[name].value if name in deployment.environment else deployment.value(name)
         turned = value == "true" and rule.flag.startswith("--no-") and now_set is False

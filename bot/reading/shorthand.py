@@ -48,7 +48,7 @@ def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> For
 
 
 FORMS = (
-    _form("gpu_memory_utilization", "util|Util|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
+    _form("gpu_memory_utilization", "util|Util|UTIL|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
     _form("gpu_memory_utilization", "util|Util|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
     _form("gpu_memory_utilization", "_util|-util", rf"gpu[_-]mem(?:ory)?[_-]util(?:i[sz]ation)?{_IS}(?P<value>\d{{2}}%)"),
     _form("gpu_memory_utilization", "×|*", rf"(?P<value>0\.\d{{1,3}}){_OF_CARD}", r"(?<![\w.])"),  # 0.52 × 23.5 = 12.2 GiB

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.diagnosis.material import judged
+from tests.diagnosis.material import judged, oom
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,21 @@ def test_the_value_with_which_somebody_says_that_it_passed_is_the_change(text: s
         ("DGX Spark, UMA. The same assert again: init_free=41.10 GiB, current_free=42.02 GiB after the profile", "pin-kv-cache"),
         ("vllm on a B200: CUDA Error: invalid argument at /w/csrc/cumem_allocator.cpp:128", "upgrade-engine"),
         ("Fatal Python error: deallocating None\n" + '  File "/x/vllm/device_allocator/cumem.py", line 210 in wake_up', "upgrade-engine"),
+        ("OOM in the profiling run of a VL model. With `--language-model-only` it starts.", "skip-multimodal-encoder"),
+        ("八张卡也启动不起来\n" + oom("300.00 GiB", "50.00 GiB"), "fix-environment"),
+        ("The OOM killer comes while dozens of nvcc processes fill the RAM, vLLM 0.17", "limit-compile-jobs"),
+        ("OOM with --kv-offloading-size 900\n\nFrom the profile, memory keeps growing until it is OOM.", "lower-kv-offloading-size"),
     ],
 )
 def test_what_a_person_says_beside_the_error_is_what_changes(text: str, change: str) -> None:
     assert judged(text)["recommendation"]["id"] == change
+
+
+def test_a_card_of_a_sparks_size_shares_the_machines_memory() -> None:
+    said = "ValueError: Free memory on device cuda:0 (103.11/121.69 GiB) on startup is less than desired GPU memory utilization (0.9, 109.52 GiB)."
+    assert "page cache" in judged(said)["recommendation"]["because"]
+
+
+def test_a_scripts_own_variable_is_the_arguments_value() -> None:
+    assert judged("vLLM goes OOM with KV_CACHE_DTYPE=fp8, MAX_MODEL_LEN 16384")["deployment"]["kv_cache_dtype"] == "fp8"
+    assert judged("vLLM goes OOM, GPU_MEM_UTIL (0.30 default)")["deployment"]["gpu_memory_utilization"] == 0.3
