@@ -25,6 +25,8 @@ IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
 _NAMED_SIZE = re.compile(r"-(\d{1,4})GB$")
+_TRAINERS = r"^(?:WorkerDict|LLMRayActor|\w*ModelRayActor|PolicyModelActor|ActorRolloutRef\w*)$"
+"""How a trainer's workers sign."""
 _OLLAMA = r"(?:^|[./_-])ollama(?:[./_-]|$)"
 """How its container or its unit is called."""
 _SAYS_ENGINE = ("vllm.engine-config", "vllm.v0-fallback")
@@ -76,6 +78,8 @@ def _of_engine(book: Rulebook, evidence: Evidence) -> Iterator[Fact]:
         yield stated("foreign-engine", None)
     if any(_names(_OLLAMA, line.speaker.group) for line in evidence.speakers if line.speaker.group):
         yield stated("ollama", None)
+    if any(_names(_TRAINERS, line.speaker.label) for line in evidence.speakers if line.speaker.label):
+        yield stated("trainer", None)
 
 
 def _of_cpu(evidence: Evidence) -> Iterator[Fact]:

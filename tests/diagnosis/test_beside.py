@@ -34,6 +34,7 @@ def test_the_value_with_which_somebody_says_that_it_passed_is_the_change(text: s
         ("Fatal Python error: deallocating None\n" + '  File "/x/vllm/device_allocator/cumem.py", line 210 in wake_up', "upgrade-engine"),
         ("OOM in the profiling run of a VL model. With `--language-model-only` it starts.", "skip-multimodal-encoder"),
         ("八张卡也启动不起来\n" + oom("300.00 GiB", "50.00 GiB"), "fix-environment"),
+        ("OOM in awq_marlin.py: process_weights_after_loading -> _convert_to_marlin_layout", "use-other-kernel"),
         ("The OOM killer comes while dozens of nvcc processes fill the RAM, vLLM 0.17", "limit-compile-jobs"),
         ("OOM with --kv-offloading-size 900\n\nFrom the profile, memory keeps growing until it is OOM.", "lower-kv-offloading-size"),
     ],
@@ -50,3 +51,13 @@ def test_a_card_of_a_sparks_size_shares_the_machines_memory() -> None:
 def test_a_scripts_own_variable_is_the_arguments_value() -> None:
     assert judged("vLLM goes OOM with KV_CACHE_DTYPE=fp8, MAX_MODEL_LEN 16384")["deployment"]["kv_cache_dtype"] == "fp8"
     assert judged("vLLM goes OOM, GPU_MEM_UTIL (0.30 default)")["deployment"]["gpu_memory_utilization"] == 0.3
+
+
+def test_a_trainers_own_worker_gets_no_command_of_a_server() -> None:
+    raised = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+    assert judged(raised)["recommendation"]["command"] is not None
+    assert judged(f"(WorkerDict pid=904526) {raised}")["recommendation"]["command"] is None
+
+
+def test_where_shared_memory_is_short_its_fill_is_asked_for() -> None:
+    assert judged("the workers run out of /dev/shm as soon as NCCL starts")["questions"][0]["how"].startswith("df -h /dev/shm")
