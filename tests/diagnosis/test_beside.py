@@ -35,6 +35,7 @@ def test_the_value_with_which_somebody_says_that_it_passed_is_the_change(text: s
         ("OOM in the profiling run of a VL model. With `--language-model-only` it starts.", "skip-multimodal-encoder"),
         ("八张卡也启动不起来\n" + oom("300.00 GiB", "50.00 GiB"), "fix-environment"),
         ("OOM in awq_marlin.py: process_weights_after_loading -> _convert_to_marlin_layout", "use-other-kernel"),
+        ("vLLM won't start: it wants 640 GiB at once, the card has 80 GB.", "fix-environment"),
         ("The OOM killer comes while dozens of nvcc processes fill the RAM, vLLM 0.17", "limit-compile-jobs"),
         ("OOM with --kv-offloading-size 900\n\nFrom the profile, memory keeps growing until it is OOM.", "lower-kv-offloading-size"),
     ],
