@@ -250,3 +250,14 @@ def test_memory_that_is_only_said_to_have_run_out_is_not_said_to_have_held() -> 
 
 def test_whoever_names_memory_in_another_word_is_not_told_that_none_failed() -> None:
     assert judged("the 32B goes OOM and that is all I know")["summary"].startswith("Memory is said to have run out")
+
+
+def test_the_swap_space_that_v0_pins_is_the_machines_memory() -> None:
+    trace = [
+        "Traceback (most recent call last):",
+        frame("worker/cache_engine.py", "__init__"),
+        frame("worker/cache_engine.py", "allocate_cpu_cache"),
+    ]
+    document = judged("\n".join([*trace, "RuntimeError: CUDA error: out of memory"]))
+    assert document["phase"] == "host_memory"
+    assert (document["recommendation"]["flag"], document["recommendation"]["value"]) == ("--swap-space", "0")
