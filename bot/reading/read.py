@@ -1,6 +1,5 @@
 """The order of work: contributions in, Evidence out. Pure, and the same every time."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from bot.reading.ranks import grid_of, ranks_of
 from bot.reading.select import MANY
 from bot.reading.text import harmless, split_lines
 from bot.reading.tracebacks import without_library_code
+from bot.reading.trials import that_failed
 from bot.reading.versions import engine_of, narrowed, narrowed_range, printed_version, version_alone
 from bot.rulebook.book import Rulebook
 
@@ -129,19 +129,6 @@ def _engine_by_signature(lines: Sequence[LogLine], quoted: Mapping[tuple[int, in
     return found
 
 
-def _tried(facts: Sequence[Fact]) -> Mapping[str, tuple[set[float], set[float]]]:
-    """Of each argument that sentences say was tried the values that passed and those that failed."""
-    found: dict[str, tuple[set[float], set[float]]] = {}
-    for fact in facts:
-        if fact.id in ("prose.tried-words", "prose.tried-alone"):
-            passed, failed = found.setdefault(re.sub(r"[- ]", "_", str(fact.fields["name"]).lower()), (set(), set()))
-            told = (("passed_at", passed), ("failed_at", failed), ("at", passed if "passed" in fact.fields else failed))
-            for where, values in told:
-                values |= {float(str(fact.fields[where]).replace(",", ""))} if where in fact.fields else set()
-    found.pop("batch_size", None)
-    return found
-
-
 _SAID = {
     "max_model_len": "max_model_len",
     "max_num_seqs": "max_num_seqs",
@@ -161,12 +148,7 @@ def _deployment(
         for name, field in _SAID.items():
             if field in fact.fields and name not in arguments:
                 arguments[name] = Known(fact.fields[field], "log", fact.source, fact.line)
-    for name, (passed, failed) in _tried(facts).items():
-        now = arguments.get(name)
-        if failed and (now is None or (now.origin == "log" and now.value in passed)):  # what failed is in force
-            least = min(failed)
-            said = next(fact for fact in facts if "tried-row" in fact.kinds)
-            arguments[name] = Known(least if least < 1 else int(least), "log", said.source, said.line)
+    arguments |= that_failed(facts, arguments)
     if (length := arguments.get("max_seq_len_trt")) is not None:
         arguments.setdefault("max_model_len", length)
     gpu, count, host, launcher = read_inventory(lines, facts)

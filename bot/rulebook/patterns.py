@@ -66,14 +66,21 @@ PIECES = {
         for article in ("", r"a\ ", r"any\ ", r"the\ ")
         for quote in ("", r"""["'`\u201c*]""", r"""["'`\u201c*]{2}""")
     ),
-    # an argument that people try at one value and another, a value, and how it went
-    "TRIED": r"""[`*"']{0,2}(?<![\w-])-{0,2}(?P<name>batch\ size|max[-_ ]num[-_ ]seqs|max[-_ ]num[-_ ]batched[-_ ]tokens
-  |max[-_ ]model[-_ ]len|gpu[-_ ]memory[-_ ]utilization)[`*"']{0,2}""",
+    # an argument that people try at one value and another, what stands between a word and it, a value, and how it went
+    "ARGUMENT": r"""(?:batch\ size|max[-_ ]num[-_ ]seqs|max[-_ ]num[-_ ]batched[-_ ]tokens
+  |max[-_ ]model[-_ ]len|gpu[-_ ]memory[-_ ]utilization)""",
+    "TRIED": r"""(?=[bmg])(?P<name>(?&ARGUMENT))(?<!\w(?&ARGUMENT)|\w--?(?&ARGUMENT))[`*"']{0,2}""",
+    "UP_TO_IT": r"""[`*"'-]{0,4}(?&ARGUMENT)[`*"']{0,2}""",
     "SETTING": r"""(?:\d{1,3}(?:,\d{3})+|\d{1,7}|0?\.\d{1,3})(?![\d.]*\d|[kKmM%]|,\d|\ ?[GMK]i?B\b|\ (?:GPU|card)s?\b)""",
-    "WENT_WELL": r"""(?<!not\ |n't\ |never\ |longer\ )\b(?:work(?:s|ed)|start(?:s|ed)|boot(?:s|ed)|r[au]ns?(?!\ (?:out|into))|fine|ok|okay
-  |pass(?:es|ed)|succeed(?:s|ed)|fits|c[ao]mes?\ up|stable)\b""",
+    # not what went well elsewhere: on another card, for another model, in eager mode, until the first request
+    "WENT_WELL": r"""\b(?:work(?:s|ed)|start(?:s|ed)|boot(?:s|ed)|r[au]ns?(?!\ (?:out|into))|fine|ok|okay
+  |pass(?:es|ed)|succeed(?:s|ed)|fits|c[ao]mes?\ up|stable)\b(?<!(?:not|n['\u2019]t|never|longer)\ \w{1,8})(?!\?|(?&ELSEWHERE))""",
+    "ELSEWHERE": r"""(?:\ (?:it|this|that|everything|there|fine|well|ok|up|again|only|just|but|and|then)\b,?){0,3}\ (?:on
+  |for(?!\ (?:me|us)\b)|in|under|until|without|before|oom\w*|(?:dies|crashes|fails|runs\ out)|with\ (?:eager
+  |(?:(?:the|an?|my|one|two|single)\ |\d+\ ?x?\ ?)(?:other|another|old|smaller|eager|\d+b|gpus?|cards?|model)\b))""",
     "WENT_WRONG": r"""(?:\b(?:cuda\ |gpu\ )?OOM(?:s|ed|'s|'d|-?killed)?\b|\b(?:out\ of|no)\ (?:gpu\ )?memory\b
-  |\b(?:fail|crash|exhaust)(?:s|ed|es)?\b|\b(?:die[sd]?|killed)\b)""",
+  |\b(?:fail|crash|exhaust)(?:s|ed|es)?\b|\b(?:die[sd]?|killed)\b
+  |\b(?:do|does|did)(?:\ not|n['\u2019]t)(?:\ (?:work|start|boot|fit|come\ up)\b|(?=\s*(?:[.,;!]|$))))""",
     # what stands before the second line of a command
     "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
   |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.engines import ENGINES
 from bot.domain.incident import Contribution
 from bot.domain.phases import STEPS
+from bot.reading.read import read
 from bot.rulebook.load import load_rulebook
 from bot.usecases.judge import judge
 from tests.diagnosis.material import frame, judged, oom, worker
@@ -1020,6 +1021,33 @@ def test_one_machine_whose_card_shares_its_memory_gets_no_second_card(engine: st
 def test_what_a_list_of_tries_proves_is_the_change(rows: str, flag: str, value: str) -> None:
     first = judged(f"vllm goes OOM in CUDA graph capture\n{rows}\n")["recommendation"]
     assert (first["flag"], first["value"]) == (flag, value)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "--max-num-seqs 64 works on H100, 256 OOMs",
+        "--max-num-seqs 64 works fine with 2 GPUs, but 256 runs out of memory",
+        "with --max-num-seqs 64 it works with eager mode, with 256 OOM",
+        "lowering max_num_seqs from 256 to 64 fixed it on the other machine, but not here",
+        "lowering max_num_seqs to 64 fixed it for llama, not for qwen",
+        "--max-num-seqs 64 starts but then OOMs at the first request, 256 OOMs",
+        "with --max-num-seqs 64 it doesn't start, with 256 it OOMs",
+    ],
+)
+def test_what_passed_elsewhere_or_only_began_well_proves_nothing(said: str) -> None:
+    assert judged(f"OOM in CUDA graph capture. {said}")["recommendation"]["flag"] == "--gpu-memory-utilization"
+
+
+def test_of_two_values_not_at_the_second_says_that_it_failed() -> None:
+    document = judged("OOM in CUDA graph capture. I read on.\n--gpu-memory-utilization works at 0.83, not at 0.9")
+    assert (document["recommendation"]["value"], document["deployment"]["gpu_memory_utilization"]) == ("0.83", 0.9)
+
+
+def test_the_value_in_force_is_of_the_line_that_says_that_it_failed() -> None:
+    text = "OOM in CUDA graph capture.\nWith --max-num-seqs 64 it starts.\n\nUsing --max-num-seqs 256 runs out of memory."
+    known = read(load_rulebook(), [Contribution("paste", text)]).deployment.arguments["max_num_seqs"]
+    assert (known.value, known.line) == (256, 4)
 
 
 @pytest.mark.parametrize(("said", "change"), [("GPU 1 is idle", "set-visible-devices"), ("no other GPU is free", "stop-other-process")])
