@@ -229,12 +229,11 @@ class Speech:
             return
         aside = [talk[number] for number in self._speak_aside(talk)]
         failed = any(talk[n].has(*COMPLAINTS) for n in talk.holding(self._complaints))
-        killed = any(talk[n].has("killed") for n in talk.holding(self._failures))
         for one in aside:
             for moment in (moment for moment in one.relations if moment.moment in self._aside):
                 if moment.moment == "prose.other-fault" and not moment.telling and not failed:
                     continue
-                if not (killed and unsaid(moment, talk.text)):
+                if not (unsaid(moment, talk.text) and any(talk[n].has("killed") for n in talk.holding(self._failures))):
                     yield self._at(moment.moment, moment.start, 0)
             for word in one.all_of("retracted") if one.taken_back else ():
                 yield self._at("prose.denied", word.start, 0)

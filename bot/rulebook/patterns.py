@@ -78,9 +78,9 @@ PIECES = {
     "ELSEWHERE": r"""(?:\ (?:it|this|that|everything|there|fine|well|ok|up|again|only|just|but|and|then)\b,?){0,3}\ (?:on
   |for(?!\ (?:me|us)\b)|in|under|until|without|before|oom\w*|(?:dies|crashes|fails|runs\ out)|with\ (?:eager
   |(?:(?:the|an?|my|one|two|single)\ |\d+\ ?x?\ ?)(?:other|another|old|smaller|eager|\d+b|gpus?|cards?|model)\b))""",
-    "WENT_WRONG": r"""(?:\b(?:cuda\ |gpu\ )?OOM(?:s|ed|'s|'d|-?killed)?\b|\b(?:out\ of|no)\ (?:gpu\ )?memory\b
-  |\b(?:fail|crash|exhaust)(?:s|ed|es)?\b|\b(?:die[sd]?|killed)\b
-  |\b(?:do|does|did)(?:\ not|n['\u2019]t)(?:\ (?:work|start|boot|fit|come\ up)\b|(?=\s*(?:[.,;!]|$))))""",
+    "WENT_WRONG": r"""\b(?:(?:cuda\ |gpu\ )?OOM(?:s|ed|'s|'d|-?killed)?\b|(?:out\ of|no)\ (?:gpu\ )?memory\b
+  |(?:fail|crash|exhaust)(?:s|ed|es)?\b|(?:die[sd]?|killed)\b
+  |(?:do|does|did)(?:\ not|n['\u2019]t)(?:\ (?:work|start|boot|fit|come\ up)\b|(?=\s*(?:[.,;!]|$))))""",
     # what stands before the second line of a command
     "MARGIN": r"""(?:[a-z][a-z0-9_.-]{0,50}-\d{1,3}[^\S\n]{1,12}\||\d{4}-\d\d-\d\dT[\d:.,+Z-]{8,40}(?:[^\S\n]std(?:out|err)[^\S\n][FP])?
   |\([A-Za-z]\w{0,40}[^()\n]{0,40}pid=\d+[^()\n]{0,40}\)|[│>])[^\S\n]""",
