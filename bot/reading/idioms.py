@@ -39,6 +39,7 @@ _STARTS = re.compile(
 )
 _WITHOUT = re.compile(r"without|otherwise|else|ohne|sonst|sans|sin |без|不加|否则")
 """Behind the word for eager mode: with it the engine comes up. Before what fails then: that it does without it."""
+_NOTHING = re.compile(r"\ (?:me\ |us\ )?(?:nothing|not|neither|little|nada|nichts|rien)\b")
 _FREE = re.compile(r"free memory|memory free|frei")
 _START = re.compile(r"start|boot|come up|comes up|arranca|démarre|запуск|起不来|안 뜨|뜨지")
 """Of a shortage: what is free is too little. Of a failure: it does not start."""
@@ -90,7 +91,8 @@ def ran_out_later(one: Sentence, was_up: bool = False) -> Mention | None:
             continue
         start = one.start if begun is None else begun.start
         complained = any(start <= word.start < turn.start for word in one.all_of(*COMPLAINTS))
-        named = any(relation in WEIGHT and m.start > start and m.moment not in _UP for m, relation in one.relations.items())
+        title = any(word.start < start for word in one.all_of(*COMPLAINTS))  # it says when, and then tells how it came
+        named = any(relation in WEIGHT and (m.moment not in _UP if m.start > start else title) for m, relation in one.relations.items())
         if not complained and not named and _CHANGED.search(one.text, one.start, short.start) is None:
             return short
     return None
@@ -114,7 +116,8 @@ def _traced(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
 def _but_eager(one: Sentence) -> Mention | None:
     """It works without graphs, or does not with them."""
     for eager, cure in one.pairs("eager", "cures", CLAUSE):
-        if one.joined(eager, cure) and not any(w.means in ("not", "but", *COMPLAINTS) for w in one.between(eager, cure)):
+        cured = one.joined(eager, cure) and _NOTHING.match(one.text, cure.end) is None
+        if cured and not any(w.means in ("not", "but", *COMPLAINTS) for w in one.between(eager, cure)):
             return eager
     for eager in one.all_of("eager"):
         if starts := _STARTS.match(one.text, eager.end):

@@ -139,7 +139,8 @@ def _relation(moment: Mention, words: Sequence[Mention], text: str, rule: Moment
     before = list(reversed(words[:place]))
     behind, ahead = _behind(moment, words[place + 1 :], text), _ahead(moment, before, text, rule)
     relation = "while" if behind == "past" and ahead == "before" else behind or ahead or "bare"
-    if moment.moment == "prose.profiling" and any(one.means == "misjudged" and apart(one, moment) <= CLAUSE for one in words):
+    wrong = relation == "bare" and moment.moment == "prose.profiling"
+    if wrong and any(one.means == "misjudged" and apart(one, moment) <= CLAUSE for one in words):
         return "off"  # what it measured was wrong: memory ran out later
     if behind == "while" and ahead == "off":
         return "off"  # `不是在加载时`

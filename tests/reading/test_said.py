@@ -40,6 +40,7 @@ def said(text: str) -> str | None:
         "0.7.2 works fine but 0.8.3 runs out of memory",
         "ollama answers, but vLLM runs out of memory",
         "at first it worked, then we upgraded and now OOM",
+        "OOM, and eager mode helps nothing",
         "the cache holds 90k tokens, we need 32768",
         "the KV cache eats the rest even when a tiny model that needs 3 GB runs",
         "It only needs 50 GB during inference. It runs out of memory after all weights are loaded.",
@@ -54,6 +55,8 @@ def test_where_nothing_says_when_it_failed_no_moment_is_named(text: str) -> None
     [
         ("While the graphs are captured it runs out of memory.", "capture"),
         ("It runs out of memory while capturing the graphs.", "capture"),
+        ("OOM at startup: initially we used a 7B that answers, then the 70B ran out of memory", "launch"),
+        ("OOM in memory profiling, it does not account for the encoder.", "profiling"),
         ("After loading, it goes OOM in the capture of graphs.", "capture"),
         ("It never reaches profiling: the load of the weights explodes with OOM.", "load"),
         ("It dies with OOM before any weights are loaded.", "startup-check"),
