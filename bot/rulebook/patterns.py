@@ -73,8 +73,9 @@ PIECES = {
     "UP_TO_IT": r"""[`*"'-]{0,4}(?&ARGUMENT)[`*"']{0,2}""",
     "SETTING": r"""(?:\d{1,3}(?:,\d{3})+|\d{1,7}|0?\.\d{1,3})(?![\d.]*\d|[kKmM%]|,\d|\ ?[GMK]i?B\b|\ (?:GPU|card)s?\b)""",
     # not what went well elsewhere: on another card, for another model, in eager mode, until the first request
-    "WENT_WELL": r"""\b(?:work(?:s|ed)|start(?:s|ed)|boot(?:s|ed)|r[au]ns?(?!\ (?:out|into))|fine|ok|okay
-  |pass(?:es|ed)|succeed(?:s|ed)|fits|c[ao]mes?\ up|stable)\b(?<!(?:not|n['\u2019]t|never|longer)\ \w{1,8})(?!\?|(?&ELSEWHERE))""",
+    "WENT_WELL": r"""\b(?<!(?:not|n['\u2019]t|never|longer|almost|nearly|hardly|barely|sometimes)\ )(?:work(?:s|ed)
+  |start(?:s|ed)|boot(?:s|ed)|r[au]ns?(?!\ (?:out|into))|fine|ok
+  |okay|pass(?:es|ed)|succeed(?:s|ed)|fits|c[ao]mes?\ up|stable)(?!\?|(?&ELSEWHERE))\b""",
     "ELSEWHERE": r"""(?:\ (?:it|this|that|everything|there|fine|well|ok|up|again|only|just|but|and|then)\b,?){0,3}\ (?:on
   |for(?!\ (?:me|us)\b)|in|under|until|without|before|oom\w*|(?:dies|crashes|fails|runs\ out)|with\ (?:eager
   |(?:(?:the|an?|my|one|two|single)\ |\d+\ ?x?\ ?)(?:other|another|old|smaller|eager|\d+b|gpus?|cards?|model)\b))""",
