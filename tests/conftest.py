@@ -1,11 +1,29 @@
 """What every suite shares: the bench suite runs only when asked for, and what was not run is named at the end."""
 
+import asyncio
 import os
+from pathlib import Path
 
 import huggingface_hub.constants  # noqa: F401  # reads HF_HUB_OFFLINE once, at import: before any test sets it
 import pytest
 
 EVERYTHING = bool(os.environ.get("OOMBOT_TEST_EVERYTHING"))
+
+
+async def migrate(url: str) -> None:
+    """Brings a database to today's schema."""
+    from bot.store.store import open_store
+
+    store = await open_store(url)
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with today's schema, made once; a copy of it is ready in no time."""
+    path = tmp_path_factory.mktemp("store") / "migrated.db"
+    asyncio.run(migrate(f"sqlite+aiosqlite:///{path}"))
+    return path
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

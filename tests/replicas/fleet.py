@@ -1,11 +1,9 @@
 """Real bot processes on one database, against one double that hands each delivery to the next of them, as a load balancer does."""
 
 import asyncio
-import os
 import re
 import signal
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +14,7 @@ from typing import Any
 from bot.store.store import Store, open_store
 from bot.usecases.desk import Viewer
 from tests.fakeslack import FakeSlack
+from tests.slack.lives import Life, born
 from tests.slack.material import NO_RANK
 from tests.slack.world import World
 
@@ -53,21 +52,14 @@ class Fleet:
 
     def __init__(self, slack: Balanced, world: World, store: Store) -> None:
         self.slack, self.world, self.store = slack, world, store
-        self._lives: dict[int, asyncio.subprocess.Process] = {}
+        self._lives: dict[int, Life] = {}
 
     async def start(self, port: int) -> None:
         world, slack = self.world, self.slack
         before = len(slack._sockets)
         more = [slack.app_token] if slack.transport == "socket" else []
         given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
-        with (world.folder / f"replica-{port}.log").open("ab") as log:
-            life = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log,
-                env={**os.environ, "XDG_DATA_HOME": str(self.data(port))},
-            )  # fmt: skip
-        self._lives[port] = life
-        assert life.stdout is not None
-        assert await asyncio.wait_for(life.stdout.readline(), 120) == b"ready\n"
+        self._lives[port] = await born(given, self._log(port), {"XDG_DATA_HOME": str(self.data(port))})
         await slack.links(before + 1)
 
     def data(self, port: int) -> Path:
@@ -76,11 +68,7 @@ class Fleet:
 
     async def kill(self, port: int) -> None:
         """SIGKILL: nothing is finished, nothing is said goodbye to."""
-        life = self._lives.pop(port)
-        if life.returncode is None:
-            life.send_signal(signal.SIGKILL)
-        await life.wait()
-        life._transport.close()  # type: ignore[attr-defined]
+        await self._lives.pop(port).kill()
 
     async def sleep(self, port: int, seconds: float) -> None:
         """SIGSTOP, and on again: the process does not know that time has passed, and its leases (one second) have run out."""
@@ -89,7 +77,10 @@ class Fleet:
         self._lives[port].send_signal(signal.SIGCONT)
 
     def log(self, port: int) -> str:
-        return (self.world.folder / f"replica-{port}.log").read_text(encoding="utf-8")
+        return self._log(port).read_text(encoding="utf-8")
+
+    def _log(self, port: int) -> Path:
+        return self.world.folder / f"replica-{port}.log"
 
     async def end(self) -> None:
         for port in list(self._lives):

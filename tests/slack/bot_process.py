@@ -1,7 +1,7 @@
-"""The bot as a process of its own, to be killed: `python -m tests.slack.bot_process API_URL DATABASE_URL TOKEN SECRET PORT LEASE [APP_TOKEN]`."""
+"""What a bot process of the tests does: the whole Slack door over a real store, with the diagnosis of `material`."""
 
 import asyncio
-import sys
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -15,22 +15,19 @@ from tests.slack import material
 from tests.slack.world import asks
 
 
-async def serve(api_url: str, database: str, token: str, secret: str, port: int, lease: float, app_token: str | None) -> None:
-    transport = {"slack_app_token": app_token} if app_token else {"slack_signing_secret": secret}
+async def serve(given: Sequence[str], ready: Callable[[], None]) -> None:
+    """Endless. `given`: API_URL DATABASE_URL TOKEN SECRET PORT LEASE [APP_TOKEN]; with an app token it speaks over a WebSocket."""
+    api_url, database, token, secret, port, lease, *app_token = given
+    transport = {"slack_app_token": app_token[0]} if app_token else {"slack_signing_secret": secret}
     settings = Settings(database_url=database, slack_api_url=api_url, slack_bot_token=token, **transport)
     store = await open_store(database)
     desk = Desk(settings, SimpleNamespace, material.judge, lambda: datetime.now(UTC), store)  # type: ignore[arg-type]
-    door = build_slack(desk, settings, store, asks=asks(), lease=lease)
+    door = build_slack(desk, settings, store, asks=asks(), lease=float(lease))
     app = web.Application()
     app.add_routes(door.routes)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
+    await web.TCPSite(runner, "127.0.0.1", int(port)).start()
     await door.start()
-    print("ready", flush=True)
+    ready()
     await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    api, database, token, secret, port, lease, *more = sys.argv[1:]
-    asyncio.run(serve(api, database, token, secret, int(port), float(lease), more[0] if more else None))

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,8 +10,9 @@ from tests.slack.world import World
 
 
 @asynccontextmanager
-async def _world(transport: str, folder: Path) -> AsyncIterator[World]:
+async def _world(transport: str, folder: Path, migrated: Path) -> AsyncIterator[World]:
     """Whatever the double refused and the test did not expect is a failure."""
+    shutil.copy(migrated, folder / World.DATABASE)
     slack = FakeSlack(transport)
     async with slack.running():
         made = World(slack, folder)
@@ -22,13 +24,13 @@ async def _world(transport: str, folder: Path) -> AsyncIterator[World]:
 
 
 @pytest.fixture(params=["http", "socket"])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+async def world(request: pytest.FixtureRequest, tmp_path: Path, migrated_file: Path) -> AsyncIterator[World]:
     """Everything is tried over both transports."""
-    async with _world(request.param, tmp_path) as made:
+    async with _world(request.param, tmp_path, migrated_file) as made:
         yield made
 
 
 @pytest.fixture
-async def http_world(tmp_path: Path) -> AsyncIterator[World]:
-    async with _world("http", tmp_path) as made:
+async def http_world(tmp_path: Path, migrated_file: Path) -> AsyncIterator[World]:
+    async with _world("http", tmp_path, migrated_file) as made:
         yield made

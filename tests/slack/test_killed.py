@@ -1,51 +1,34 @@
 """kill -9 at any moment: after the event is stored, while Slack is being called, after the answer is posted."""
 
 import asyncio
-import signal
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from bot.slack.workers import LEASE
 from bot.store.store import open_store
+from tests.slack.lives import Life, born
 from tests.slack.material import CRASH
 from tests.slack.world import World, words
 
-ROOT = Path(__file__).parents[2]
-
 
 @asynccontextmanager
-async def process(world: World) -> AsyncIterator[asyncio.subprocess.Process]:
+async def process(world: World) -> AsyncIterator[Life]:
     slack = world.slack
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     slack.events_url = f"http://127.0.0.1:{port}/slack/events"
     more = [slack.app_token] if slack.transport == "socket" else []
-    given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
-    started = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.slack.bot_process", *given, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert started.stdout is not None
+    bot = await born([slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more])
     try:
-        assert (await asyncio.wait_for(started.stdout.readline(), 120)) == b"ready\n"
         if slack.transport == "socket":
             await slack.connected()
-        yield started
+        yield bot
     finally:
-        if started.returncode is None:
-            started.send_signal(signal.SIGKILL)
-        await started.wait()
-        started._transport.close()  # type: ignore[attr-defined]
-
-
-async def killed(bot: asyncio.subprocess.Process) -> None:
-    bot.send_signal(signal.SIGKILL)
-    await bot.wait()
+        await bot.kill()
 
 
 async def test_an_outcome_clicked_before_the_end_is_recorded_once(world: World) -> None:
@@ -56,7 +39,7 @@ async def test_an_outcome_clicked_before_the_end_is_recorded_once(world: World) 
         world.slack.fault("chat.update", "slow", value=30.0)
         await world.ann.click(world.channel, answer, "same")
         await world.until(lambda: world.slack.called("chat.update"))  # kept by now, and not shown yet
-        await killed(bot)
+        await bot.kill()
     async with process(world):
         await world.answer(world.channel, ts, lambda said: "Marked: same error" in said)
     store = await open_store(world.url)
@@ -70,7 +53,7 @@ async def test_an_outcome_clicked_before_the_end_is_recorded_once(world: World) 
 async def test_a_command_is_answered_though_the_process_ended_as_soon_as_it_was_acknowledged(world: World) -> None:
     async with process(world) as bot:
         ack = await world.ann.slash(world.channel, "help")
-        await killed(bot)
+        await bot.kill()
         assert ack.status == 200
         assert ack.seconds < 0.5
     async with process(world):
@@ -85,7 +68,7 @@ async def test_a_message_is_diagnosed_though_the_process_ended_while_its_view_wa
         message = world.channel.message(ts)
         assert message is not None
         ack = await world.ann.shortcut(world.channel, message)
-        await killed(bot)
+        await bot.kill()
         assert (ack.status, ack.seconds < 0.5) == (200, True)
     async with process(world):
         await world.answer(world.channel, ts, lambda said: "Rank 3 of 4" in said)
@@ -112,8 +95,7 @@ async def test_the_answer_comes_once_and_soon_after_the_restart(world: World, mo
         await world.until(lambda: slack.called(fault[0]) if fault else world.answers(world.channel))
         if fault is not None and fault[1] == "late":
             await world.until(lambda: world.answers(world.channel))
-        bot.send_signal(signal.SIGKILL)
-        await bot.wait()
+        await bot.kill()
     async with process(world):
         # Sooner than the dead one's lease ends: its process is gone, and this one can tell.
         await world.until(lambda: len([r for r in slack.reactions if not r[3]]) == 1, 15)

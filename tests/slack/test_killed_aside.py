@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack import workers
 from tests.slack.material import CRASH, SECRETS
-from tests.slack.test_killed import killed, process
+from tests.slack.test_killed import process
 from tests.slack.world import World, asks, words
 
 LINE = "If no answer stands above"
@@ -66,7 +66,7 @@ async def test_an_answer_that_may_have_been_given_is_offered_and_the_click_gives
     async with process(world) as bot:
         await ask(world)
         await world.until(lambda: _shown(world, says) if moment == "late" else world.slack.called(method))
-        await killed(bot)
+        await bot.kill()
     before = len(_shown(world, says))
     assert before == (moment == "late")
     async with process(world):
@@ -87,7 +87,7 @@ async def test_a_process_that_ends_each_time_it_offers_an_answer_does_not_offer_
             if life == 0:
                 await _help(world)
             await world.until(lambda life=life: len(world.ann.sees(world.channel)) == life + 1)
-            await killed(bot)
+            await bot.kill()
     async with process(world):
         await asyncio.sleep(3)
         assert len(_shown(world, "Paste or upload")) == 1
@@ -99,7 +99,7 @@ async def test_a_sentence_that_may_have_been_said_says_so_the_second_time(world:
     async with process(world) as bot:
         await world.ann.mention(world.channel, f"{SECRETS}{CRASH}")
         await world.until(lambda: _shown(world, "secrets hidden"))
-        await killed(bot)
+        await bot.kill()
     async with process(world):
         await world.until(lambda: len(_shown(world, "secrets hidden")) == 2)
         await asyncio.sleep(1.5)

@@ -46,9 +46,11 @@ def asks(**other: Any) -> Asks:
 class World:
     """A team with a public and a private channel, and two people; the bot beside them."""
 
+    DATABASE = "slack.db"  # in its folder
+
     def __init__(self, slack: FakeSlack, folder: Path) -> None:
         self.slack, self.folder = slack, folder
-        self.url = f"sqlite+aiosqlite:///{folder / 'slack.db'}"
+        self.url = f"sqlite+aiosqlite:///{folder / self.DATABASE}"
         self.team: Team = slack.team()
         self.ann = Person(slack, self.team, "ann")
         self.bob = Person(slack, self.team, "bob")

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.store import deliveries
 from bot.store.store import Store, open_store
+from tests.conftest import migrate
 
 
 @asynccontextmanager
@@ -38,11 +39,6 @@ async def run_sql(server: str, statement: str) -> None:
     await engine.dispose()
 
 
-async def _migrate(url: str) -> None:
-    store = await open_store(url)
-    await store.close()
-
-
 @pytest.fixture(scope="session")
 def migrated_postgres() -> Iterator[str | None]:
     """The name of a PostgreSQL database with today's schema, made once; None without a server."""
@@ -52,17 +48,9 @@ def migrated_postgres() -> Iterator[str | None]:
         return
     name = f"template_{secrets.token_hex(6)}"
     asyncio.run(run_sql(server, f"CREATE DATABASE {name}"))
-    asyncio.run(_migrate(make_url(server).set(database=name).render_as_string(hide_password=False)))
+    asyncio.run(migrate(make_url(server).set(database=name).render_as_string(hide_password=False)))
     yield name
     asyncio.run(run_sql(server, f"DROP DATABASE {name} WITH (FORCE)"))
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file with today's schema, made once."""
-    path = tmp_path_factory.mktemp("store") / "migrated.db"
-    asyncio.run(_migrate(f"sqlite+aiosqlite:///{path}"))
-    return path
 
 
 @pytest.fixture
