@@ -85,7 +85,7 @@ def _budgets(document: Mapping[str, Any]) -> Iterator[str]:
     budgets = of_what_failed(document)
     for budget in budgets[:2]:
         shown = [(name, of.label) for name, of in FIGURES.items() if budget[name] is not None]
-        rank = f"rank {budget['rank']}" if budget["rank"] is not None else "the engine"
+        rank = f"rank {budget['rank']}" if budget["rank"] is not None else "an unnamed rank" if len(budgets) > 1 else "the engine"
         names = [name for name in (budget["label"], budget.get("engine_label")) if name and name not in ("log", "engine", rank)]
         whose = f" ({' of '.join(names)})" if names else ""
         yield f"\n{bold('Budget')} of {rank}{whose}, as reported" + _closing(budget)

@@ -274,3 +274,15 @@ def test_what_decided_is_named_also_where_it_is_the_first_error_itself(oombot: O
     status, out, _ = oombot("diagnose", str(tmp_path / "vllm.log"))
     assert status == 0
     assert ": the first error itself\n" in out
+
+
+def test_a_worker_whose_rank_nothing_tells_is_not_called_the_engine(oombot: Oombot, tmp_path: Path) -> None:
+    log = tmp_path / "two.log"
+    log.write_text(
+        "(VllmWorkerProcess pid=512) INFO 08-20 10:02:11 model_runner.py:732] Loading model weights took 3.1250 GB\n"
+        "(VllmWorkerProcess pid=513) INFO 08-20 10:02:11 model_runner.py:732] Loading model weights took 3.1250 GB\n"
+        "(VllmWorkerProcess pid=512) ERROR 08-20 10:02:19 multiproc_worker_utils.py:226] torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
+    )
+    _, said, _ = oombot("diagnose", str(log), "--no-store")
+    assert "Budget of an unnamed rank (VllmWorkerProcess), as reported" in said
+    assert "Budget of the engine" not in said
