@@ -28,9 +28,11 @@ def _stated(scene: Scene, budget: ReportedBudget | None) -> float | None:
 
 
 def passing_utilization(scene: Scene, budget: ReportedBudget | None) -> Value:
-    """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check."""
-    free, total = figure(budget, "free_at_start_bytes"), figure(budget, "total_bytes")
-    if not free or not total:
+    """free ÷ total, rounded down to two digits: the largest fraction that passes the start-up check. Where no total is reported, that of
+    the card that is named.
+    """
+    free, total = figure(budget, "free_at_start_bytes"), figure(budget, "total_bytes") or _named_total(scene)
+    if not free or not total or free > total:
         return None, None
     value = math.floor(free / total * 100) / 100
     return f"{value:.2f}", None

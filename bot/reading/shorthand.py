@@ -47,6 +47,8 @@ def _form(argument: str, marks: str, pattern: str, begins: str = _BEGINS) -> For
     return Form(argument, several, tuple(dict.fromkeys(map(str.lower, several))), re.compile(f"(?i){begins}{pattern}{_ENDS}"))
 
 
+_GLUED = "tp1|tp2|tp4|tp8|TP1|TP2|TP4|TP8"
+"""`TP2` alone may as well be a rank: it is a size on so many cards, or beside another size."""
 FORMS = (
     _form("gpu_memory_utilization", "util|Util|UTIL|gmu|GMU|率", rf"{_SHARE}{_IS}(?P<value>0?\.\d{{1,4}}|1(?:\.0)?)", r"(?<![A-Za-z0-9_])"),
     _form("gpu_memory_utilization", "util|Util|gmu|GMU", rf"(?P<value>0?\.\d{{1,4}})(?: |的) ?`?-{{0,2}}{_SHARE}", r"(?<![A-Za-z0-9_.-])"),
@@ -66,8 +68,13 @@ FORMS = (
         "tp=|tp |tp-|tp:|tp_|TP=|TP |TP-|TP:|TP_",
         r"tp(?:[ _-]size)?(?: ?[=:] ?| of |(?=[ -](?:2|4|8|16|32)\b)[ -])(?P<value>[1-9]\d?)",
     ),
+    _form(
+        "tensor_parallel_size", _GLUED, r"tp(?P<value>[1-9]\d?)(?= on (?:the |my |our )?(?:\d|two|four|eight)|[ /,+]{1,2}(?:pp|dp|ep)\d)"
+    ),
+    _form("tensor_parallel_size", _GLUED, r"(?P<cards>2|4|8|16) ?[x×*] ?[a-z0-9][\w -]{1,24}[ (,]{1,3}tp(?P<value>(?P=cards))"),
     _form("tensor_parallel_size", "parallel", rf"tensor[ _-]parallel(?:ism)?(?:[ _-]size)?{_IS}(?P<value>[1-9]\d?)"),
     _form("pipeline_parallel_size", "pp=|pp |pp:|PP=|PP |PP:", r"pp ?[=:] ?(?P<value>[1-9]\d?)"),
+    _form("pipeline_parallel_size", _GLUED, r"tp[1-9]\d?[ /,+]{1,2}pp(?P<value>[1-9]\d?)"),
     _form("data_parallel_size", "dp=|dp |dp:|DP=|DP |DP:", r"dp ?[=:] ?(?P<value>[1-9]\d?)"),
 )
 

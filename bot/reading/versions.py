@@ -23,6 +23,10 @@ _PRINTED = (
 )
 _OWN_CAPTURE = "Capturing CUDA graphs ("  # other engines capture too, and say it otherwise
 _NUMBER = re.compile(r"(?<![\d.])0\.\d{1,2}\.\d{1,2}(?:\.\d)?(?:\.?post\d)?(?![\d.]*\d)")
+_LEFT = re.compile(
+    r"(?i)\b(?:upgrad|updat|bump|mov|switch|go|went)\w* (?:vllm )?from v?(0\.\d{1,2}(?:\.\d{1,2})?(?:\.?post\d)?) to (?:vllm )?v?0\.\d"
+)
+"""The release that somebody left for a newer one."""
 _SPOKEN_OF = re.compile(r"(?<![\w/.-])vllm(?![\w/.-])")
 """In somebody's words; in a path or a name it may be whose code another engine runs."""
 _NAME = r"(?:ollama|lm ?studio|koboldcpp|gpt4all|sgl\w*|llama[._ -]?cpp|lmdeploy|tgi|(?:trt|tensorrt)[-_ ]?llm)"
@@ -85,7 +89,12 @@ def version_alone(facts: Sequence[Fact], left: Sequence[Version]) -> str | None:
     """The one release among those left whose number somebody gives without a name; None of none, or of several."""
     alone = [fact for fact in facts if fact.id == "vllm.version-alone"]
     given = {str(fact.fields["version"]) for fact in alone}
-    beside = {number for fact in alone for number in _NUMBER.findall(fact.text) if parsed(number) in left}
+    beside = {
+        number
+        for fact in alone
+        for number in _NUMBER.findall(fact.text)
+        if parsed(number) in left and number not in _LEFT.findall(fact.text)
+    }
     return given.pop() if len(given) == 1 and beside == given else None
 
 

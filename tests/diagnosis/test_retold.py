@@ -32,6 +32,20 @@ def test_the_message_as_the_engine_prints_it_goes_before_what_somebody_says_abov
     assert (document["phase"], document["verdict"], document["first_error"]["line"]) == ("startup_check", "certain", 3)
 
 
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("free memory is 21.3 GiB, less than the desired 22.8 GiB", None),
+        ("RTX 3060: free memory is 21.3 GiB, less than the desired 22.8 GiB", None),  # more free than that card has
+        ("RTX 4090: free memory is 21.3 GiB, less than the desired 22.8 GiB", "0.90"),
+        ("RTX 4090: free memory is 21.3 of 24.9 GiB, less than the desired 22.8 GiB", "0.85"),
+    ],
+)
+def test_where_no_total_is_told_the_fraction_that_passes_is_that_of_the_named_card(words: str, value: str | None) -> None:
+    change = judged(f"vLLM at start-up: {words}")["recommendation"]
+    assert (change["id"], change["value"]) == ("lower-gpu-memory-utilization", value)
+
+
 def test_pytorchs_sentence_retold_gives_its_figures_in_any_order() -> None:
     error = judged("CUDA OOM: tried to allocate 1.5 GiB, GPU 0 free 310 MiB, total 39.5 GiB")["first_error"]
     assert (error["tried_bytes"], error["free_bytes"], error["total_bytes"]) == (1.5 * GIB, 310 * MIB, 39.5 * GIB)

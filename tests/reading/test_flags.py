@@ -209,6 +209,11 @@ def test_figures_of_something_else_are_no_arguments(text: str) -> None:
         ("the maximum context length is 32768 tokens", {"max_model_len": 32768}),
         ("mem-fraction-static was 0.85", {"mem_fraction_static": 0.85}),
         ("max_model_len: 32,768, util 0.9", {"max_model_len": 32768, "gpu_memory_utilization": 0.9}),
+        ("only TP3 dies, the others wait", {}),
+        ("8 x H100, and TP3 ran out", {}),
+        ("TP2 on 2x3090", {"tensor_parallel_size": 2}),
+        ("on 8 x H100 NVL, TP8", {"tensor_parallel_size": 8}),
+        ("four 3090s as TP2 PP2", {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}),
     ],
 )
 def test_figures_may_be_given_in_short(text: str, expected: dict[str, Any]) -> None:

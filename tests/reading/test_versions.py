@@ -43,6 +43,8 @@ KV = "(EngineCore pid=60) INFO 04-02 10:00:41 [gpu_worker.py:423] Available KV c
         ("this is what I got with 0.21.0", "0.21.0"),
         ("L40S, Qwen3-14B FP8, util .92, 0.22.1", "0.22.1"),
         ("升级到 0.20.2 之后起不来了", "0.20.2"),
+        ("0.20.2 after 0.22.1, and now this", None),
+        ("since we upgraded from 0.20.2 to 0.22.1", "0.22.1"),
     ],
 )
 def test_a_number_alone_is_the_release_where_it_is_one_and_says_what_the_log_says(words: str, version: str | None) -> None:
