@@ -9,9 +9,10 @@ from typing import Any
 import regex
 
 PIECES = {
-    "NUM": r"[-+\u2212]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?",  # no figure is longer: a run of digits tires nobody
-    "COUNT": r"\d{1,3}(?:,\d{3}){1,6}|\d{1,20}",
-    "SIZE": r"[-+\u2212]?\d[\d,]{0,25}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?\ ?(?:bytes|[KMGT]i?B|B)\b",
+    # a figure begins where no digit stands before it: else a long run of digits is tried from each of them
+    "NUM": r"(?<!\d)[-+\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?",
+    "COUNT": r"(?<!\d)(?:\d{1,3}(?:,\d{3})+|\d+)",
+    "SIZE": r"(?<!\d)[-+\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\ ?(?:bytes|[KMGT]i?B|B)\b",
     # behind a secret's name: a number, a stage; not what makes it the name of a file, a limit or a reference
     "SUFFIX": r"""(?:(?:[_.-](?!(?i:files?|path|dir|names?|refs?|policy|ids?|type|fields?|env|vars?|ur[li]|count|limit|length?|min|max|size
   |ttl|expir\w*|stdin|manager|version|provider|backend|store|mount|required|enabled|index|budget|prefix|headers?|placeholder|tokens?|is|was|for|via)
