@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from bot.diagnosis.derived_error import of_error
+from bot.diagnosis.named_size import card_at_most, outgrows_cards
 from bot.diagnosis.stated import stated
 from bot.domain.deployment import Setting
 from bot.domain.engines import HIGHEST_FRACTION
@@ -24,7 +25,6 @@ V0_BLOCK = 16  # tokens, on a card
 IMPLAUSIBLE_GRAPHS = 16 * GIB
 TINY_WEIGHTS = GIB
 WEIGHTS_FILL = 0.92  # beside such weights no smaller batch leaves room for a pool
-_NAMED_SIZE = re.compile(r"-(\d{1,4})GB$")
 _TRAINERS = r"^(?:WorkerDict|LLMRayActor|\w*ModelRayActor|PolicyModelActor|ActorRolloutRef\w*)$"
 """How a trainer's workers sign."""
 _OLLAMA = r"(?:^|[./_-])ollama(?:[./_-]|$)"
@@ -174,7 +174,7 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     total = max((f.fields["total_bytes"] for f in evidence.facts if f.fields.get("total_bytes")), default=None)
     if weights and total and max(f.fields["weights_bytes"] for f in weights) > WEIGHTS_FILL * total:
         yield stated("weights-fill-card", weights[-1])
-    card = total or _card_at_most(evidence)
+    card = total or card_at_most(evidence)
     utilization = evidence.deployment.number("gpu_memory_utilization")
     if weights and card and utilization and weights[-1].fields["weights_bytes"] >= card * utilization:
         yield stated("weights-above-budget", weights[-1])
@@ -182,12 +182,6 @@ def _of_checks(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     shorter = next((f.fields for f in evidence.facts if all(f.fields.get(name) for name in wanted)), None)
     if shorter and shorter["estimated_max_model_len"] < shorter["max_model_len"] * shorter["kv_cache_bytes"] / shorter["needed_bytes"] / 4:
         yield stated("estimate-implausibly-short", error)
-
-
-def _card_at_most(evidence: Evidence) -> int | None:
-    """The bytes that the card's name promises, in binary gigabytes: a card never has more."""
-    named = _NAMED_SIZE.search(evidence.deployment.gpu.value) if evidence.deployment.gpu is not None else None
-    return None if named is None else int(named[1]) * GIB
 
 
 def _of_sglang(evidence: Evidence) -> Iterator[Fact]:
@@ -337,6 +331,8 @@ def _of_deployment(book: Rulebook, evidence: Evidence, error: Fact | None) -> It
         yield stated("quantization-set", error)
     if quantization in ONLINE_QUANTIZATION and "prequantized-checkpoint" not in named:
         yield stated("online-quantization", error)
+    if not quantization and "prequantized-checkpoint" not in named and outgrows_cards(evidence):
+        yield stated("name-outgrows-cards", error)
     if deployment.gpu_count is not None and tp and deployment.gpu_count.value > tp and (evidence.grid.pp or 1) == 1:
         yield stated("idle-gpus", error, gpus=deployment.gpu_count.value, tp=int(tp))
     elif tp and tp > 1:

@@ -105,7 +105,7 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
     label = speaker.label if speaker is not None else ""
     pid = speaker.pid if speaker is not None else None
     if isinstance(gpu, int):
-        decides = not (grid.ray or grid.several or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
+        decides = not (grid.ray or grid.several or grid.nodes or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
         decides = decides and not (evidence.engine == "tensorrt-llm" and evidence.ranks)  # its ranks sign for themselves
         if decides and (grid.world is None or gpu < grid.world):
             basis: RankBasis = "only_worker" if grid.world == 1 else "gpu_index"

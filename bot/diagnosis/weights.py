@@ -1,8 +1,8 @@
 """Whether a model's weights go onto the cards at all, as sizing says: what is advised must agree with it."""
 
-import re
 from collections.abc import Iterator, Mapping
 
+from bot.diagnosis.named_size import at_two_bytes
 from bot.diagnosis.scene import Scene
 from bot.diagnosis.stated import stated
 from bot.domain.evidence import Fact
@@ -11,7 +11,6 @@ from bot.domain.size import GIB, gib
 ROOM = GIB
 """What a process takes of a card beside weights before it has loaded them: context and libraries."""
 MOSTLY = 0.8
-_BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)[bB](?![\w.])")
 
 
 def fits(share: tuple[int, int]) -> bool:
@@ -22,11 +21,8 @@ def fits(share: tuple[int, int]) -> bool:
 
 def by_name(scene: Scene) -> float | None:
     """Bytes of the weights by the billions that the model's name says, two for each; None where it says none, or they are quantized."""
-    model = scene.evidence.deployment.model
-    billions = _BILLIONS.search(model.value) if model is not None else None
-    if billions is None or scene.has("prequantized-checkpoint") or scene.has("quantization-set"):
-        return None
-    return float(billions[1]) * 2e9
+    quantized = scene.has("prequantized-checkpoint") or scene.has("quantization-set")
+    return None if quantized else at_two_bytes(scene.evidence)
 
 
 def of_weights(scene: Scene) -> Iterator[Fact]:

@@ -46,7 +46,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Sizes of the worker grid; None where nothing says it. `ray`, `several`: a device index does not give a rank then.
+    """Sizes of the worker grid; None where nothing says it. `ray`, `several`, `nodes`: a device index does not give a rank then.
 
     `at_least`: `tp` was only inferred from the highest tag that was seen, so it may be larger; `counted`: the cards
     that are named are as many as this grid has. `least`: so many ranks there must be by the tags that were seen.
@@ -58,6 +58,7 @@ class Grid:
     world: int | None = None
     ray: bool = False
     several: bool = False
+    nodes: bool = False
     devices_set: bool = False
     at_least: bool = False
     counted: bool = False

@@ -40,6 +40,7 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
         dp=dp, pp=pp, tp=tp, world=world, at_least="tensor_parallel_size" not in deployment.arguments and len(tags) != tp,
         counted=counted, least=_least(speakers, seen["rank"]),
         several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
+        nodes=any("several-nodes" in f.kinds for f in facts),
         ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip
@@ -83,6 +84,19 @@ def _power(least: int) -> int:
     while size < least:
         size *= 2
     return size
+
+
+def attention_is_split(engine: str, lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deployment) -> bool:
+    """Does data-parallel attention live inside the tensor-parallel ranks: by its flag, else by what is said, else because replicas with
+    so many ranks each would be more than the cards that are named?
+    """
+    given = deployment.value("attention_dp")
+    if given is not None or engine != "sglang":
+        return given is True
+    places = [line.speaker.parts for line in lines if {"dp", "tp"} <= line.speaker.parts.keys()]
+    apart = max((parts["dp"] for parts in places), default=0) + 1, max((parts["tp"] for parts in places), default=0) + 1
+    cards = deployment.gpu_count
+    return any("says-attention-dp" in fact.kinds for fact in facts) or (cards is not None and apart[0] * apart[1] > cards.value)
 
 
 def ranks_of(lines: Sequence[LogLine], facts: Sequence[Fact], grid: Grid, *, shared_dp: bool = False) -> Mapping[str, Rank]:

@@ -16,7 +16,7 @@ from bot.reading.large import condensed, numbered
 from bot.reading.launch import launches
 from bot.reading.lines import sign
 from bot.reading.models import model_named
-from bot.reading.ranks import grid_of, ranks_of
+from bot.reading.ranks import attention_is_split, grid_of, ranks_of
 from bot.reading.select import MANY
 from bot.reading.text import harmless, split_lines
 from bot.reading.tracebacks import without_library_code
@@ -60,7 +60,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
             allowed, because = narrowed_range(book, state)
     return Evidence(
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
-        ranks=ranks_of(lines, facts, grid, shared_dp=deployment.value("attention_dp") is True),
+        ranks=ranks_of(lines, facts, grid, shared_dp=attention_is_split(engine, lines, facts, deployment)),
         engine_version=version, engine_version_range=allowed, version_because=because,
         lines=quoted, answers=_answers(contributions), redactions=redactions,
         cut=any(one.truncated for one in contributions), grid=grid,

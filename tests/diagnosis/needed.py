@@ -254,6 +254,7 @@ NEEDED = {
         "In our pods /dev/shm fills up after three restarts. The workers then stop:\n    self.worker.init_device()\nRuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
         "host_memory",
     ),
+    "prose.start-cannot-fit": ("Qwen/Qwen2.5-32B-Instruct won't start on one RTX 4090, out of memory", "weight_loading"),
     "prose.offload-ignored": ("--cpu-offload-gb 24 has no effect in vLLM 0.27, and then it is out of memory", "weight_loading"),
     "prose.grows-outside-the-card": (
         "OOM with --kv-offloading-size 900\n\nFrom the memory profile, memory keeps growing until it is OOM.",

@@ -60,6 +60,12 @@ def test_under_ray_a_device_index_gives_no_rank() -> None:
     assert (document["rank"]["number"], document["rank"]["gpu_index"]) == (None, 3)
 
 
+@pytest.mark.parametrize("said", ["fails on 2 nodes (8*H20)", "--nnodes 2 --node-rank 0", "双机16卡"])
+def test_on_one_of_several_nodes_a_device_index_gives_no_rank(said: str) -> None:
+    rank = judged(f"{said}\n{oom('448.00 MiB', '1.06 GiB', gpu=7)}")["rank"]
+    assert (rank["number"], rank["gpu_index"]) == (None, 7)
+
+
 @pytest.mark.parametrize(("pools", "rank"), [((9.9, 9.8), None), ((-3.86, -3.9), None), ((9.9, -3.86), 1)])
 def test_the_one_rank_without_a_pool_is_the_one_for_which_the_engine_stops(pools: tuple[float, ...], rank: int | None) -> None:
     lines = [

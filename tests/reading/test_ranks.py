@@ -50,6 +50,15 @@ def test_data_parallel_attention_lives_inside_the_tensor_parallel_ranks() -> Non
     assert ranks("--tp 8 --dp 8 --enable-dp-attention\n[2025-07-02 07:41:58 DP3 TP3] x") == {"DP3 TP3": 3}
 
 
+def test_attention_is_split_over_the_ranks_where_somebody_says_so_or_replicas_would_be_more_than_the_cards() -> None:
+    tagged = '[2025-07-07 19:00:30 DP4 TP4] x\n  File "/w/sglang/srt/managers/tp_worker.py", line 212, in f'
+    assert ranks(f"OOM without DP attention\n{tagged}") == {"DP4 TP4": None}
+    assert ranks(f"enable_dp_attention=False\n8x H20\n{tagged}") == {"DP4 TP4": None}
+    assert ranks(f"vLLM with DP attention, --tensor-parallel-size 2\n(Worker_DP1_TP1 pid=7) {STAMP}x") == {"Worker_DP1_TP1": 3}
+    assert ranks(f"OOM when DP attention is enabled\n{tagged}") == {"DP4 TP4": 4}
+    assert ranks(f"8x H20\n{tagged}") == {"DP4 TP4": 4}
+
+
 def test_ray_is_known_by_its_traces() -> None:
     for trace in (
         "ray.exceptions.RayTaskError(ValueError): ray::RayWorkerWrapper.execute_method() (pid=7)",
