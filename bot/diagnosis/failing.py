@@ -107,6 +107,7 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
     if isinstance(gpu, int):
         decides = not (grid.ray or grid.several or grid.nodes or grid.devices_set or (grid.dp or 1) > 1 or _engine_index(speaker))
         decides = decides and not (evidence.engine == "tensorrt-llm" and evidence.ranks)  # its ranks sign for themselves
+        decides = decides and not (evidence.engine == "llama.cpp" and gpu)  # its one process has all devices
         if decides and (grid.world is None or gpu < grid.world):
             basis: RankBasis = "only_worker" if grid.world == 1 else "gpu_index"
             return Rank(number=gpu, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis=basis)

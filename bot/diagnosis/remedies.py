@@ -9,7 +9,7 @@ from bot.diagnosis.figures import by_default, missing
 from bot.diagnosis.scene import Scene, holds
 from bot.diagnosis.spelled import argument_of, meant
 from bot.diagnosis.tried import helpless_last
-from bot.diagnosis.values import COMPUTED
+from bot.diagnosis.values import COMPUTED, ranks_given
 from bot.domain.diagnosis import Avoid, Phase, Remedy, ReportedBudget
 from bot.domain.size import gib
 from bot.rulebook.book import Rulebook
@@ -142,7 +142,7 @@ def _is_no_change(book: Rulebook, rule: RemedyRule, value: str, scene: Scene) ->
     if rule.value == "fitting-state-blocks" or rule.value.startswith("proven-"):
         return False  # the message, or who tells of it, says that another figure stood there: this one is of a run since
     if rule.value == "more-tensor-parallel":
-        now = deployment.number("tensor_parallel_size") or scene.evidence.grid.tp or 1
+        now = ranks_given(scene) or 1
     try:
         return now is not None and (
             (rule.direction == "lower" and float(value) >= now >= 0) or (rule.direction == "raise" and float(value) <= now)

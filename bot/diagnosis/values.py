@@ -124,10 +124,17 @@ def fewer_running_requests(scene: Scene, budget: ReportedBudget | None) -> Value
     return (str(max(1, int(now) // 2)), None) if now else (None, None)
 
 
+def ranks_given(scene: Scene) -> float | None:
+    """The tensor-parallel size that is set, that tags prove, or by which TensorRT-LLM's processes count themselves."""
+    grid = scene.evidence.grid
+    counted = grid.world if scene.evidence.engine == "tensorrt-llm" else None
+    return scene.evidence.deployment.number("tensor_parallel_size") or grid.tp or counted
+
+
 def ranks_seen(scene: Scene) -> int:
     """The tensor-parallel size that is set, or the least that tags and the failing device prove, as a power of two."""
     grid = scene.evidence.grid
-    given = scene.evidence.deployment.number("tensor_parallel_size") or grid.tp
+    given = ranks_given(scene)
     gpu = scene.error_fact.fields.get("gpu") if scene.error_fact is not None else None
     if given or grid.several or (grid.dp or 1) > 1:
         return int(given or 1)

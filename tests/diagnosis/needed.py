@@ -58,6 +58,7 @@ NEEDED = {
         "Try increasing RLIMIT_MEMLOCK ('ulimit -l' as root).",
         "not_oom",
     ),
+    "not-oom.slow": ("vLLM 0.9: GPU utilization stays at 100% although nobody asks anything", "not_oom"),
     "not-oom.wrong-output": ("vLLM 0.9: the model starts producing gibberish towards the end of a long answer", "not_oom"),
     "sizing.session-cut": (
         "[TM][WARNING] `session_len` truncated to 5120 due to limited KV cache memory\n"
