@@ -25,6 +25,10 @@ _PLENTY = re.compile(
 _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
+_OF_CARD = re.compile(
+    r"\ ?(?:memory|memoria|mémoire|memória|speicher|памяти)?(?:\ (?:of|on|in|the|de|da|du|della|la|le|el|en|sur|der|auf|на))*\ ?(?:gpu|vram|cuda|v[ií]d[eé]o)"
+)
+"""Behind a shortage: it was the card's."""
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
 _FOR = re.compile(r"(?:for|für|para|pour|per|для)\ (?:the\ |den\ |la\ |el\ |le\ )?$")
 _SCARCE = re.compile(
@@ -215,6 +219,8 @@ def _of_host(one: Sentence) -> Named | None:
         return None
     for complaint in complaints:
         host = min(hosts, key=lambda host: apart(host, complaint))
+        if complaint.means == "shortage" and _OF_CARD.match(one.text, complaint.end):
+            continue
         if any(word.means == "but" for word in one.between(host, complaint)):
             continue  # what was tried of it did not help: it is not what ran out
         if complaint.means == "shortage" and one.text.startswith(_MACHINE, host.start) and not one.joined(host, complaint):
