@@ -24,6 +24,7 @@ _WORKER_FILES = (
 DOES_NOT_KNOW = re.compile(r"(?i)don.?t know|no idea|unknown|not sure|^\\?$")
 """An answer that is none."""
 _NUMBER = re.compile(r"(?:(?<![\w-])-)?\d{1,6}(?:\.\d+)?")
+_DENIED = re.compile(r"(?i)\b(?:not|never|except|but)\b|n['\u2019]t\b")
 _ONE_PROCESS = re.compile(r"(?<![a-z_])(?:uniproc_executor|gpu_executor)\.py")
 """The executors that run the one worker in their own process."""
 
@@ -93,9 +94,10 @@ def said_of_rank(evidence: Evidence) -> str | None:
 
 
 def answered_rank(evidence: Evidence) -> int | None:
-    """The one rank that an answer names (3, gpu3, Worker_TP3); None where it names none, several, or one beyond the grid."""
-    named = set(_NUMBER.findall(said_of_rank(evidence) or ""))
-    number = named.pop() if len(named) == 1 else ""
+    """The one rank that an answer names (3, gpu3, Worker_TP3); None for none, several, one that it is not, or one beyond the grid."""
+    said = said_of_rank(evidence) or ""
+    named = set(_NUMBER.findall(said))
+    number = named.pop() if len(named) == 1 and not _DENIED.search(said) else ""
     if not number.isdecimal() or (evidence.grid.world is not None and int(number) >= evidence.grid.world):
         return None
     return int(number)

@@ -1,7 +1,6 @@
-"""Plain words of a message: a verb, an answer to a question, evidence, or none of these."""
+"""Plain words of a message: a verb, evidence, facts, or none of these."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 VERBS = ("size", "history", "show", "explain", "stats", "watch", "unwatch", "forget", "settings", "audit", "help", "outcome")
@@ -25,14 +24,6 @@ _LOGGED = re.compile(
     r"Traceback \(most recent call last\)|\b(?:ERROR|WARNING|INFO)\b.*\d\d:\d\d|File \".*\", line \d+|--[a-z][a-z-]+[ =]\S+|\bvllm\b",
     re.IGNORECASE,
 )
-_RANK = re.compile(r"(?:^|\b)(?:rank|gpu|worker|device)\s*[#:=]?\s*(\d{1,4})\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\s*(?:it'?s|it is|number|no\.?|#)?\s*(\d{1,4})\s*[.!]?\s*", re.IGNORECASE)
-_UNKNOWN = re.compile(
-    r"\b(?:i\s+)?(?:do\s*n[o']?t|don’t|dont|can'?t|cannot|can’t)\s+(?:know|say|tell|remember|have (?:it|that))\b|"
-    r"\bno idea\b|\bnot sure\b|\bdunno\b|\bunknown\b|\bidk\b",
-    re.IGNORECASE,
-)
-_ALL = re.compile(r"\b(?:all|every|each)\b.*\b(?:rank|gpu|worker|them)s?\b|^\s*all\s*[.!]?\s*$", re.IGNORECASE)
 _FACTS = re.compile(
     r"\b(?:vllm|sglang|tensorrt|tgi|lmdeploy|llama\.cpp|ray|tp|pp|dp|[ahbl]\d{2,3}|rtx|mi\d{3}|version|fp8|awq|gptq|bf16|\d+\s*(?:GB|GiB|MiB|k))\b|\d+\.\d+\.\d+|\d+\s*[x×]\s*\w",
     re.IGNORECASE,
@@ -120,24 +111,6 @@ def is_evidence(text: str) -> bool:
 def wants_anew(text: str) -> bool:
     """A few words that ask for another diagnosis of what was just named as known."""
     return _ANEW.search(text) is not None and not is_evidence(text)
-
-
-def answers(text: str, asked: Iterable[str]) -> list[str]:
-    """What a short reply says to the open questions, as `name=value`; empty when it is no answer."""
-    open_questions = list(asked)
-    line = text.strip()
-    if not line or len(line) >= LONG or line.count("\n") > 3:
-        return []
-    if found := _RANK.search(line):
-        return [f"rank={found[1]}"]
-    if "failing_rank" in open_questions:
-        if bare := _NUMBER.fullmatch(line):
-            return [f"rank={bare[1]}"]
-        if _ALL.search(line):
-            return ["rank=all"]
-    if _UNKNOWN.search(line):
-        return [f"{question}=unknown" for question in open_questions]
-    return []
 
 
 def tells_facts(text: str) -> bool:

@@ -187,7 +187,7 @@ def told(text: str, answer: str) -> dict[str, Any]:
     return judge(load_rulebook(), [Contribution("paste", text), Contribution("answer", f"rank={answer}")])
 
 
-@pytest.mark.parametrize("answer", ["-1", "99", "3.7", "0 or 1", "8", "the first one"])
+@pytest.mark.parametrize("answer", ["-1", "99", "3.7", "0 or 1", "8", "the first one", "not 3", "it isn't rank 3"])
 def test_an_answer_that_names_no_one_rank_is_not_taken(answer: str) -> None:
     document = told(UNSIGNED, answer)
     assert (document["rank"] or {}).get("number") is None

@@ -6,10 +6,11 @@ from bot.slack.hint import is_awaited
 from bot.slack.inbox import Arrival
 from bot.slack.intake import Gathered
 from bot.slack.outbox import Place
+from bot.slack.replies import answers
 from bot.slack.room import Job, Room
 from bot.slack.surfaces import watch
 from bot.slack.surfaces.surface import Surface
-from bot.slack.words import answers, is_evidence, tells_facts
+from bot.slack.words import is_evidence, tells_facts
 
 
 def takes(arrival: Arrival) -> bool:
