@@ -26,7 +26,8 @@ _LENGTH = re.compile(r"(?<![\w.])\d{1,4}k(?![a-z\d])")
 _OF_CACHE = re.compile(r"(?:insufficient|not enough|no|lack|short)\b.*\b(?:kv|cache|blocks?)\b")
 _OF_RAM = re.compile(r"(?!.*gpu)(?:low|insufficient|not enough|short)\b.*(?:\bram|system memory|host memory)$")
 _OF_CARD = re.compile(
-    r"\ ?(?:memory|memoria|mémoire|memória|speicher|памяти)?(?:\ (?:of|on|in|the|de|da|du|della|la|le|el|en|sur|der|auf|на))*\ ?(?:gpu|vram|cuda|v[ií]d[eé]o)"
+    r"\ ?(?:memory|memoria|mémoire|memória|speicher|памяти)?(?:\ (?:of|on|in|the|de|da|du|della|la|le|el|en|sur|der|auf|на))*"
+    r"\ ?(?:gpu|vram|cuda|v[ií]d[eé]o)"
 )
 """Behind a shortage: it was the card's."""
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
