@@ -1,5 +1,6 @@
 """What the rules may look at: the evidence, who failed, and facts that follow from figures."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,32 @@ from bot.rulebook.files import Condition
 LONGEST_SHOWN = 2000
 Weigh = Callable[[Evidence, int], tuple[int, int] | None]
 """(evidence, tensor-parallel ranks) -> bytes of weights on the fullest rank and of its card; None where model or card is not known."""
+
+
+class _Traced:
+    """Some frames: hundreds of conditions ask for those of a function, or whose shown source line calls it."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.frames = frames
+        self._of: dict[str, list[int]] = {}
+        self._calling: dict[str, list[int]] = {}
+        for place, frame in enumerate(frames):
+            self._of.setdefault(frame.function.strip("_"), []).append(place)
+            for call in _CALL.findall(frame.echo):
+                self._calling.setdefault(call, []).append(place)
+
+    def named(self, functions: Sequence[str], *, calls: bool) -> Iterator[Frame]:
+        """The frames of these functions (`*`: of any); with `calls` also those that call one, running where it is cut."""
+        bare = {name.strip("_") for name in functions}  # a chat may have eaten the underscores at both ends (`__init__` as `init`)
+        if "*" in bare:
+            yield from self.frames
+            return
+        places = {place for name in bare for place in self._of.get(name, ())}
+        places |= {place for name in functions if calls for place in self._calling.get(name, ())}
+        yield from (self.frames[place] for place in sorted(places))
+
+
+_CALL = re.compile(r"\.(\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +58,7 @@ class Scene:
     defaults: Mapping[str, Setting] = field(default_factory=dict)
     weigh: Weigh | None = None
     _named: Mapping[str, Sequence[Fact]] = field(init=False, repr=False, compare=False)
+    _traced: dict[str, "_Traced"] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Hundreds of conditions ask for a few facts each: they find them by id (which has a dot) or by kind (which has none)."""
@@ -48,8 +76,13 @@ class Scene:
         either = {id(fact) for facts in found for fact in facts}
         return [fact for fact in self.facts if id(fact) in either]
 
-    def frames_of(self, of: str) -> Sequence[Frame]:
+    def traced(self, of: str) -> "_Traced":
         """The failing speaker's frames; where it has none, those of other workers or unsigned lines; or the engine core's."""
+        if of not in self._traced:
+            self._traced[of] = _Traced(self._frames_of(of))
+        return self._traced[of]
+
+    def _frames_of(self, of: str) -> Sequence[Frame]:
         frames = self.evidence.frames
         if of == "anyone":
             return frames
@@ -90,21 +123,14 @@ def witnesses(condition: Condition, scene: Scene, of: str = "anyone") -> Iterato
     """Everything in the scene that satisfies one condition."""
     functions, files = texts(condition.frame), texts(condition.file)
     if functions:
-        bare = {name.strip("_") for name in functions}  # a chat may have eaten the underscores at both ends (`__init__` as `init`)
-        for frame in scene.frames_of(of):
-            named = "*" in bare or frame.function.strip("_") in bare or (not files and any(_calls(frame, f) for f in functions))
-            if named and (not files or any(frame.stands_in(f) for f in files)):
+        for frame in scene.traced(of).named(functions, calls=not files):
+            if not files or any(frame.stands_in(f) for f in files):
                 yield frame
     if condition.echo:
-        yield from (frame for frame in scene.frames_of(of) if condition.echo in frame.echo)
+        yield from (frame for frame in scene.traced(of).frames if condition.echo in frame.echo)
     for fact in scene.named(*texts(condition.fact), *texts(condition.kind)):
         if _fields_hold(condition.where, fact.fields):
             yield fact
-
-
-def _calls(frame: Frame, function: str) -> bool:
-    """Does the source line shown below a frame call this method? Where the traceback is cut there, the call is what was running."""
-    return f".{function}(" in frame.echo
 
 
 def holds(
