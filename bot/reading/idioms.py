@@ -10,7 +10,7 @@ from bot.reading.words import Mention
 from bot.rulebook.files import Moment
 
 SURE = 4
-TELLING = ("ran", "initially", "eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there", "killed")
+TELLING = ("standstill", "ran", "initially", "eager", "cache", "pool", "host", "shm", "growth", "grows", "free", "trace", "there", "killed")
 """Words one of which stands in every sentence that is read so, but where a moment complains by itself."""
 Named = tuple[str, int, int]
 """A moment's id, where the sentence says so, and how surely."""
@@ -74,7 +74,7 @@ def says_by_itself(one: Sentence, moments: Mapping[str, Moment]) -> Named | None
     found = (("prose.capture", _but_eager(one)), ("prose.sizing", _too_small(one) or _nothing_remains(one)))
     if (said := next(((name, word) for name, word in found if word is not None), None)) is not None:
         return said[0], said[1].start, SURE
-    if (complaint := _of_host(one)) is not None:
+    if (complaint := _of_host(one) or _stands_still(one)) is not None:
         return complaint
     if (growth := _growing(one, moments)) is not None:
         return "prose.host" if one.has("host") else "prose.growth", growth.start, SURE - 1
@@ -230,6 +230,13 @@ def _of_host(one: Sentence) -> Named | None:
         if apart(host, complaint) <= min(cards, default=CLAUSE) and apart(host, complaint) <= CLAUSE:
             return "prose.shared-memory" if host.means == "shm" else "prose.host", complaint.start, SURE
     return None
+
+
+def _stands_still(one: Sentence) -> Named | None:
+    """The machine itself no longer answers while a model is loaded: what is read from a disk has filled its memory."""
+    loads = [m for m, relation in one.relations.items() if m.moment == "prose.load" and relation in WEIGHT]
+    stills = one.all_of("standstill")
+    return ("prose.host", stills[0].start, SURE - 1) if stills and any(apart(stills[0], load) <= CLAUSE for load in loads) else None
 
 
 def _printed(one: Sentence) -> Mention | None:
