@@ -39,10 +39,10 @@ _SCARCE = re.compile(
 _HOLDS = re.compile(r"hold|store|fit|even")
 _ASKED = re.compile(r"[^.!?;,，。；\n]{0,80}[?？]")
 _STARTS = re.compile(
-    r",?\ (?:then\ |all\ |everything\ |the\ (?:server|model|engine|pod)\ |vllm\ |it\ )*(?:starts|boots|runs|loads)"
+    r"(?:\ ?=\ ?true)?,?\ (?:then\ |all\ |everything\ |the\ (?:server|model|engine|pod)\ |vllm\ |it\ )*(?:starts|boots|runs|loads|fits)"
     r"(?=\W|$)(?!\ (?:to|out|in|cap|the)\b)"
 )
-_WITHOUT = re.compile(r"without|otherwise|else|ohne|sonst|sans|sin |без|不加|否则")
+_WITHOUT = re.compile(r"without|false|otherwise|else|ohne|sonst|sans|sin |без|不加|否则")
 """Behind the word for eager mode: with it the engine comes up. Before what fails then: that it does without it."""
 _NOTHING = re.compile(r"\ (?:me\ |us\ )?(?:nothing|not|neither|little|nada|nichts|rien)\b")
 _FREE = re.compile(r"free memory|memory free|frei")

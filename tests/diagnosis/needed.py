@@ -256,6 +256,7 @@ NEEDED = {
         "host_memory",
     ),
     "prose.start-cannot-fit": ("Qwen/Qwen2.5-32B-Instruct won't start on one RTX 4090, out of memory", "weight_loading"),
+    "prose.tgi-warm-up": ("tgi: OOM in warmup with a gptq model, 24GB", "profiling"),
     "prose.offload-ignored": ("--cpu-offload-gb 24 has no effect in vLLM 0.27, and then it is out of memory", "weight_loading"),
     "prose.grows-outside-the-card": (
         "OOM with --kv-offloading-size 900\n\nFrom the memory profile, memory keeps growing until it is OOM.",
