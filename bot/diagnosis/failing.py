@@ -114,7 +114,8 @@ def _by_device(evidence: Evidence, speaker: Speaker | None, fact: Fact | None, g
             basis: RankBasis = "only_worker" if grid.world == 1 else "gpu_index"
             return Rank(number=gpu, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis=basis)
         return Rank(number=None, label=label or f"GPU {gpu}", gpu_index=gpu, pid=pid, basis="gpu_index")
-    if _only_worker(evidence, speaker, fact):
+    alone = evidence.engine == "tensorrt-llm" and grid.world == 1  # as its one process says itself
+    if alone or _only_worker(evidence, speaker, fact):
         return _alone(speaker, pid)
     return None
 

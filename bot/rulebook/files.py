@@ -356,13 +356,11 @@ class Naming(Shape, frozen=True):
 
 
 Meaning = Literal[
-    "shortage", "failure", "error", "killed", "standstill", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory", "cache",
-    "pool", "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before", "but", "then",
-    "thereafter", "fine", "not", "wish", "question", "eager", "cures", "nothing",
-    "bygone", "absent", "doubt", "elsewhere", "now",
-    "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back", "first",
-    "only", "ran", "initially", "turned",
-    "retracted", "misjudged", "remainder",
+    "shortage", "failure", "error", "killed", "standstill", "lack", "growth", "grows", "slowly", "host", "shm", "device", "memory",
+    "cache", "pool", "make", "request-length", "need", "left", "longer", "free", "fraction", "while", "at", "after", "later", "before",
+    "but", "then", "thereafter", "fine", "not", "wish", "question", "eager", "cures", "nothing", "bygone", "absent", "doubt",
+    "elsewhere", "now", "otherwise", "triggers", "there", "trace", "demand", "have", "averted", "handle", "weights", "trial", "back",
+    "first", "only", "ran", "initially", "turned", "retracted", "misjudged", "remainder",
 ]  # fmt: skip
 
 

@@ -58,6 +58,11 @@ NEEDED = {
         "Try increasing RLIMIT_MEMLOCK ('ulimit -l' as root).",
         "not_oom",
     ),
+    "not-oom.lock-limit-up": (
+        "warning: failed to mlock 512327680-byte buffer (after previously locking 0 bytes): Cannot allocate memory\n"
+        "main: server is listening on http://0.0.0.0:8080 - starting the main loop\ndo I have too little RAM?",
+        "not_oom",
+    ),
     "not-oom.slow": ("vLLM 0.9: GPU utilization stays at 100% although nobody asks anything", "not_oom"),
     "not-oom.wrong-output": ("vLLM 0.9: the model starts producing gibberish towards the end of a long answer", "not_oom"),
     "sizing.session-cut": (
