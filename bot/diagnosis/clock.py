@@ -17,7 +17,7 @@ def earlier_by_the_clock(first: Fact, others: Sequence[Fact]) -> Fact:
     Only where both carry a date of the same form and no machine of its own: clocks of two machines say nothing of an order. An engine
     core only repeats what a worker logged in the same second or before, also where each stands in a paste of its own.
     """
-    if "allocation-failed" not in first.kinds or (mine := _moment(first)) is None:
+    if "allocation-failed" not in first.kinds or (mine := _moment(first.at)) is None:
         return first
     least = 0 if first.speaker.role == "engine-core" else 1
     earlier = [(lead, f) for f in others if (lead := _lead(mine, f, first)) is not None and least <= lead <= ONE_FAILURE]
@@ -26,7 +26,7 @@ def earlier_by_the_clock(first: Fact, others: Sequence[Fact]) -> Fact:
 
 def _lead(mine: tuple[bool, datetime], other: Fact, first: Fact) -> float | None:
     """By how many seconds the other failed before."""
-    theirs = _moment(other)
+    theirs = _moment(other.at)
     signed = bool(first.speaker.key and other.speaker.key) and first.speaker.key != other.speaker.key
     if theirs is None or theirs[0] != mine[0] or not signed or "allocation-failed" not in other.kinds:
         return None
@@ -36,9 +36,15 @@ def _lead(mine: tuple[bool, datetime], other: Fact, first: Fact) -> float | None
     return (mine[1] - theirs[1]).total_seconds()
 
 
-def _moment(fact: Fact) -> tuple[bool, datetime] | None:
+def seconds_between(earlier: str | None, later: str | None) -> float | None:
+    """Of two stamps of one form; None where one is missing or of another form."""
+    began, ended = _moment(earlier), _moment(later)
+    return None if began is None or ended is None or began[0] != ended[0] else (ended[1] - began[1]).total_seconds()
+
+
+def _moment(stamp: str | None) -> tuple[bool, datetime] | None:
     """(is the year printed, when); without a year, in a leap year, so that each day exists."""
-    read = _STAMP.match(fact.at or "")
+    read = _STAMP.match(stamp or "")
     if read is None:
         return None
     year, month, day, hour, minute, second = (int(part or 0) for part in read.groups())

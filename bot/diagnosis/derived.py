@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from bot.diagnosis.derived_error import of_error
+from bot.diagnosis.derived_start import of_start
 from bot.diagnosis.named_size import card_at_most, outgrows_cards
 from bot.diagnosis.stated import stated
 from bot.domain.deployment import Setting
@@ -37,6 +38,7 @@ def derived_facts(book: Rulebook, evidence: Evidence, error: Fact | None) -> lis
     found = list(of_error(book, evidence, error)) if error is not None else [cut for cut in (_cut_off(evidence),) if cut is not None]
     told = [
         *_of_progress(evidence, error),
+        *of_start(evidence, error),
         *_of_checks(evidence, error),
         *_of_sglang(evidence),
         *_of_host(evidence),

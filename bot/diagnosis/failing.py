@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.diagnosis.first_error import HEADING, in_words
+from bot.diagnosis.first_error import HEADING, in_a_report, in_words
 from bot.domain.evidence import Evidence, Fact, Speaker
 from bot.domain.incident import ABOUT_THE_RANK
 from bot.domain.rank import Grid, Rank, RankBasis
@@ -35,7 +35,7 @@ def failing_speaker(evidence: Evidence, fact: Fact | None) -> Speaker | None:
         f.line == fact.line and f.source == fact.source and "quotes-cause" in f.kinds for f in evidence.facts
     )
     # by a C library, in a title, or in people's words
-    said_apart = fact is not None and ("nccl" in fact.kinds or bool(HEADING.match(fact.text)) or in_words(fact))
+    said_apart = fact is not None and ("nccl" in fact.kinds or bool(HEADING.match(fact.text)) or in_words(fact) or in_a_report(fact))
     unsigned = fact is not None and said_apart and fact.speaker.role == "unknown"
     if fact is not None and not (repeated and fact.speaker.role != "worker") and not unsigned:
         return fact.speaker

@@ -46,6 +46,7 @@ _EXCEPTION_LIKE = re.compile(
     r"^[\W_]{0,6}(?:[\w.]*(?:Error|Exception|OutOfMemory\w*)\b\s*(?:[:(]|$)|"
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
+_REPORTED = re.compile(r"(?:[A-Za-z][\w.,'-]{0,40}:? ){3,20}(?:[\w.]*OutOfMemoryError: )?(?:CUDA|HIP|XPU) out of memory\b")
 _NAMED_LAST = re.compile(r"(?!.{0,400}\bline \d)\S+[^:\n]{0,200}\s[\w.]+(?:Error|Exception)[\W_]{0,3}$")
 _QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
 _BARE = ("torch.oom-bare", "cuda.oom")
@@ -138,6 +139,11 @@ def _names_alone(fact: Fact) -> bool:
 def in_words(fact: Fact) -> bool:
     """Does the error stand in a title or a sentence, not where a program raises it?"""
     return fact.id in _BARE and not _EXCEPTION_LIKE.match(fact.text)
+
+
+def in_a_report(fact: Fact) -> bool:
+    """Do words that no program puts there stand before PyTorch's message, as where a title quotes it?"""
+    return fact.id == "torch.oom" and not fact.speaker.label and _REPORTED.match(fact.text) is not None
 
 
 def raised_here(fact: Fact) -> bool:

@@ -3,7 +3,7 @@
 import re
 
 from bot.diagnosis.first_error import raised_here
-from bot.diagnosis.scene import Scene
+from bot.diagnosis.scene import Scene, as_given
 from bot.domain.diagnosis import Phase
 from bot.domain.known import Known
 from bot.domain.phases import STEPS
@@ -12,6 +12,8 @@ from bot.rulebook.gpus import load_gpus
 
 _LEFT_OPEN = re.compile(r"--config\b|--nnodes\b|\$|\*\*|\.\.\.|…|parallel_size\s*=\s*(?!1\b)")
 """What stands for arguments that are not shown, or for sizes that a program works out."""
+_ONE_WORKER = re.compile(r"(?<![a-z_])gpu_executor\.py:")
+"""V0's executor without processes; `distributed_gpu_executor.py` is another."""
 LONGEST_CALL = 40
 """Lines."""
 _OF_CORE = ("vllm.context-exceeds-cache", "vllm.available-kv", "vllm.kv-size")
@@ -52,7 +54,9 @@ def _why(scene: Scene, phase: Phase) -> str | None:
         return f"line {size.line} asks for one rank" if size is not None and size.value == 1 else None
     if (named := scene.first("one-card")) is not None:
         return f"line {named.line} speaks of one card"
-    if phase == "kv_cache_sizing" and (terms := scene.first("vllm.v0-terms")) is not None:
+    if (counted := scene.first("vllm.blocks")) is not None and _ONE_WORKER.search(as_given(counted, scene.evidence.lines)):
+        return f"the executor that counted the blocks in line {counted.line} runs one worker"
+    if phase == "kv_cache_sizing" and (terms := scene.first("vllm.v0-terms", "vllm.v0-profiling-results")) is not None:
         return f"V0 printed line {terms.line} without a worker's signature"
     if phase == "kv_cache_sizing" and scene.has("vllm.blocks") and size is not None and size.value == 1:
         return f"V0 counted its blocks with the tensor_parallel_size=1 of line {size.line}"

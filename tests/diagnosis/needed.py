@@ -276,5 +276,16 @@ NEEDED = {
         "八张卡也启动不起来\n" + OOM.replace("2.00 GiB", "300.00 GiB"),
         "profiling",
     ),
+    "progress.pool-next-to-nothing": (
+        "can use total_gpu_memory (23.50GiB) x gpu_memory_utilization (0.90) = 21.15GiB\n"
+        "model weights take 18.90GiB; non_torch_memory takes 0.20GiB; PyTorch activation peak memory takes 2.02GiB; "
+        "the rest of the memory reserved for KV Cache is 0.03GiB.\nThen it is OOM.",
+        "kv_cache_sizing",
+    ),
+    "progress.encoder-at-start": (
+        f"{frame('vllm/model_executor/models/qwen2_5_vl.py', 'forward', 'image_embeds = self.visual(pixel_values, grid_thw=grid)')}\n{OOM}\n"
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
+        "profiling",
+    ),
     "not-oom.refused-mapping": ("vllm serve m: CUDA Error: invalid argument at /w/csrc/cumem_allocator.cpp:128", "not_oom"),
 }

@@ -11,6 +11,7 @@ TERMS = (
 )
 TRIED = "torch.OutOfMemoryError: Tried to allocate 1.20 GiB while loading. 0.40 GiB was free."
 NO_BLOCKS = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."
+COUNTED = "the executor that counted the blocks in line 1 runs one worker"
 LOADING = frame("model_executor/model_loader/loader.py", "load_model") + "\n" + TRIED
 
 
@@ -41,6 +42,7 @@ LOADING = frame("model_executor/model_loader/loader.py", "load_model") + "\n" + 
         "vllm serve a/b --max-model-len 65536\nValueError: To serve at least one request with the models's max seq len (65536), "
         "(8.0 GiB KV cache is needed, which is larger than the available KV cache memory (6.94 GiB).",
         f"vllm serve a/b\nAvailable KV cache memory: -1.20 GiB\n{NO_BLOCKS}",
+        "INFO 12-01 10:00:00 distributed_gpu_executor.py:57] # GPU blocks: 40, # CPU blocks: 819\nit crashed, max_model_len=8192",
         "WSL2 with a 12 GB card: vLLM says CUDA out of memory, no idea where.",
     ],
 )
@@ -52,6 +54,7 @@ def test_where_more_workers_may_be_meant_or_nothing_says_that_there_is_one_no_ra
     ("text", "why"),
     [
         (TERMS, "V0 printed line 2 without a worker's signature"),
+        ("INFO 12-01 10:00:00 gpu_executor.py:121] # GPU blocks: 40, # CPU blocks: 819\nit crashed, max_model_len=8192", COUNTED),
         (f"llm = LLM(model='a/b', quantization='awq')\n{NO_BLOCKS}", "the start in line 1 asks for no second card"),
         (f"vllm serve a/b --max-num-seqs 4\n{LOADING}", "the start in line 1 asks for no second card"),
         (f"RTX 5090M 24GB, vLLM 0.19\n{LOADING}", "one RTX5090Laptop-24GB is named, and nothing asks for a second card"),
