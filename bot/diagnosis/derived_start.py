@@ -19,7 +19,7 @@ def of_start(evidence: Evidence, error: Fact | None) -> Iterator[Fact]:
     if least is not None and 0 < least.fields["kv_cache_bytes"] < budget * NEXT_TO_NOTHING:
         yield stated("pool-next-to-nothing", least)
     captured = next((f for f in reversed(evidence.facts) if f.id == "vllm.graphs-captured"), None)
-    failed = error.at if error is not None else next((line.at for line in evidence.errors), None)
+    failed = (error.at if error is not None else None) or next((line.at for line in evidence.errors), None)
     passed = None if captured is None else seconds_between(captured.at, failed)
     if passed is not None and 0 <= passed <= JUST_CAPTURED:
         yield stated("just-captured", captured)

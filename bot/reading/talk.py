@@ -13,7 +13,12 @@ from bot.rulebook.files import Moment
 LONGEST = 60
 """Words of the rulebook that are read of one sentence: nobody says more, and each is held against the others."""
 _POSES = re.compile(r"\W*(?:could|can|might|may|would|will)\ (?!you\b|we\b|i\b|\w+(?:one|body)\b)[^?]{0,200}\?")
-"""A question that asks whether it is so, not one that asks for help."""
+_WONDERS = re.compile(
+    r"\W*(?:am|are|is)\ (?:i|it|we|(?:my|our|the|this)\ [\w-]+)\ (?:really\ |actually\ |just\ )?"
+    r"(?:running\ |going\ )?(?:out\ of|low\ on|short\ of)\ (?:gpu\ |video\ )?(?:memory|v?ram)(?:\ (?:here|now|already|or\ something))?\ ?\?",
+    re.IGNORECASE,
+)
+"""Questions that ask whether it is so, not for help."""
 _END = re.compile(r"[.!?;。！？；\n](?:(?<=[.!?;])(?=[\s\"')*_`]|$)[\"')*_`]*|(?<=[。！？；])|(?<=\n)\n*)")
 
 
@@ -43,7 +48,8 @@ class Talk:
             words = meant_together(self._between(start, end)[:LONGEST], self.text, start, self._words.pairs)
             if self.text.find("()", start, end) >= 0:  # a function's name is said of nothing else
                 words = [one._replace(telling=one.telling or self.text.startswith("()", one.end)) for one in words]
-            if _POSES.match(self.text, start, end) or sum(one.means == "doubt" for one in words) > 1:  # `maybe X, maybe Y`
+            wonders = _POSES.match(self.text, start, end) or _WONDERS.match(self.text, start, end)
+            if wonders or sum(one.means == "doubt" for one in words) > 1:  # `maybe X, maybe Y`
                 words = [Mention(start, start, "question"), *words]
             means = frozenset([one.means for one in words])
             if "moment" in means and any(one.moment == "prose.denied" for one in words):
