@@ -15,7 +15,7 @@ LONGEST = 60
 _POSES = re.compile(r"\W*(?:could|can|might|may|would|will)\ (?!you\b|we\b|i\b|\w+(?:one|body)\b)[^?]{0,200}\?")
 _WONDERS = re.compile(
     r"\W*(?:am|are|is)\ (?:i|it|we|(?:my|our|the|this)\ [\w-]+)\ (?:really\ |actually\ |just\ )?"
-    r"(?:running\ |going\ )?(?:out\ of|low\ on|short\ of)\ (?:gpu\ |video\ )?(?:memory|v?ram)(?:\ (?:here|now|already|or\ something))?\ ?\?",
+    r"(?:running\ |going\ )?(?:out\ of|low\ on|short\ of)\ (?:gpu\ |video\ )?(?:memory|v?ram)(?:\ (?:here|now|already))?\ ?\?",
     re.IGNORECASE,
 )
 """Questions that ask whether it is so, not for help."""
