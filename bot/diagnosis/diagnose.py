@@ -17,7 +17,7 @@ from bot.diagnosis.scene import Scene, Weigh
 from bot.diagnosis.summary import summary_of
 from bot.diagnosis.this_run import scene_of
 from bot.diagnosis.verdict import choose
-from bot.diagnosis.weights import of_weights
+from bot.diagnosis.weights import of_free_memory, of_weights
 from bot.domain.diagnosis import Diagnosis, Proof
 from bot.domain.evidence import Evidence
 from bot.rulebook.book import Rulebook
@@ -41,6 +41,8 @@ def diagnose(
     if phase == "weight_loading":
         scene = replace(scene, weigh=weigh)
         scene = replace(scene, facts=[*scene.facts, *of_weights(scene)])
+    elif phase == "startup_check":
+        scene = replace(scene, facts=[*scene.facts, *of_free_memory(scene)])
     evidence = scene.evidence
     rank = failing_rank(evidence, scene.failing, scene.error_fact)
     why = ""

@@ -42,5 +42,13 @@ def of_weights(scene: Scene) -> Iterator[Fact]:
             yield stated("weights-cannot-fit", scene.error_fact, **_figures(ranks * stages, share))
 
 
+def of_free_memory(scene: Scene) -> Iterator[Fact]:
+    """Whether weights of the size that the name says are larger than what was free at the start: no fraction makes room for them."""
+    free, weights, grid = scene.error.figures.get("free_bytes") if scene.error is not None else None, by_name(scene), scene.evidence.grid
+    ranks = max((grid.tp or 1) * (grid.pp or 1), grid.least, grid.world or 1)
+    if free and weights and weights > free * ranks:
+        yield stated("weights-exceed-free", scene.error_fact, share=gib(int(weights / ranks)))
+
+
 def _figures(ranks: int, share: tuple[int, int]) -> Mapping[str, object]:
     return {"ranks": ranks, "share": gib(share[0]), "card": gib(share[1])}

@@ -282,6 +282,11 @@ NEEDED = {
         "the rest of the memory reserved for KV Cache is 0.03GiB.\nThen it is OOM.",
         "kv_cache_sizing",
     ),
+    "progress.kernels-failed": (f"{signed('gpu_worker.py', 'JIT kernel warmup failed after 6.10s.')}\n{OOM}", "warmup"),
+    "arithmetic.larger-than-the-card-beside-frames": (
+        f"{frame('app/start.py', 'begin')}\n{OOM.replace('2.00 GiB', '300.00 GiB')}\nEngineCore failed to start.",
+        "profiling",
+    ),
     "progress.encoder-at-start": (
         f"{frame('vllm/model_executor/models/qwen2_5_vl.py', 'forward', 'image_embeds = self.visual(pixel_values, grid_thw=grid)')}\n{OOM}\n"
         "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",

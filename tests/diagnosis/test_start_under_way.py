@@ -28,6 +28,40 @@ def test_somebody_who_says_warm_up_is_believed() -> None:
     assert failed_at("09:04:12", "We get an OOM at kernel warmup:") == "warmup"
 
 
+def test_kernels_whose_warm_up_began_are_warmed_up() -> None:
+    begun = "(Worker_TP1 pid=7) INFO 12-01 09:04:07 [gpu_worker.py:880] JIT kernel warmup starting."
+    traceback = [f"(Worker_TP1 pid=7) ERROR 12-01 09:04:12 [multiproc_executor.py:1122] {line.lstrip()}" for line in STEP.splitlines()]
+    assert judged("\n".join([begun, *traceback, "CUDA out of memory"]))["phase"] == "warmup"
+
+
+def test_a_dummy_run_of_the_worker_s_own_is_a_size_that_is_warmed_up() -> None:
+    called = frame("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model", "self.model_runner._dummy_run(size)")
+    assert judged(f"{called}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB.")["phase"] == "warmup"
+
+
+@pytest.mark.parametrize(
+    ("file", "phase"),
+    [("idefics2_vision_model.py", "profiling"), ("clip.py", "profiling"), ("llama.py", "unknown")],
+)
+def test_an_encoder_in_an_engine_that_does_not_come_up_rehearses(file: str, phase: str) -> None:
+    failed = f"{frame('vllm/model_executor/models/' + file, 'forward')}\nCUDA out of memory"
+    assert judged(f"{failed}\nRuntimeError: Engine core initialization failed. See root cause above.")["phase"] == phase
+
+
+@pytest.mark.parametrize(
+    ("start", "change"),
+    [
+        ("vllm serve a/Chat-8B", "stop-other-process"),
+        ("vllm serve a/Chat-8B --tensor-parallel-size 2", "lower-gpu-memory-utilization"),
+        ("vllm serve a/Chat-8B-AWQ", "lower-gpu-memory-utilization"),
+        ("vllm serve a/Chat-3B", "lower-gpu-memory-utilization"),
+    ],
+)
+def test_no_fraction_makes_room_for_weights_that_are_larger_than_what_was_free(start: str, change: str) -> None:
+    check = "ValueError: Free memory on device cuda:0 (10.00/23.50 GiB) on startup is less than desired GPU memory utilization (0.9, 21.15 GiB)."
+    assert judged(f"{start}\n{check}")["recommendation"]["id"] == change
+
+
 def test_a_title_that_quotes_pytorch_is_no_process() -> None:
     core = frame("vllm/model_executor/models/qwen3_vl.py", "forward").strip()
     title = "Cannot deploy the small model: CUDA out of memory. Tried to allocate 90.00 GiB"
