@@ -1,35 +1,17 @@
 """The first error of the evidence: never a wrapper, never a quotation where the thing itself stands."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bot.diagnosis.clock import earlier_by_the_clock
 from bot.diagnosis.scene import LONGEST_SHOWN, as_given
-from bot.domain.diagnosis import FirstError
+from bot.diagnosis.told_twice import BARE, is_headline, logged, where_it_is_whole
+from bot.domain.diagnosis import ERROR_KINDS, FirstError
 from bot.domain.evidence import Evidence, Fact
 
 CAN_BE_FIRST = frozenset({"allocation-failed", "memory-error", "host-kill"})
 """Kinds of facts that tell of a failure."""
-ERROR_KINDS = (
-    "torch_oom",
-    "cuda_oom",
-    "hip_oom",
-    "xpu_oom",
-    "cublas_alloc",
-    "cumem",
-    "nccl",
-    "free_memory_check",
-    "no_cache_blocks",
-    "context_exceeds_cache",
-    "too_few_state_blocks",
-    "profiling_assert",
-    "sampler_warmup",
-    "host_alloc",
-    "shm",
-    "host_kill",
-)
-"""The contract's kinds of a first error, the most telling first."""
 FIGURES = {
     "tried": "tried_bytes",
     "free": "free_bytes",
@@ -49,8 +31,6 @@ _EXCEPTION_LIKE = re.compile(
 _REPORTED = re.compile(r"(?:[A-Za-z][\w.,'-]{0,40}:? ){3,20}(?:[\w.]*OutOfMemoryError: )?(?:CUDA|HIP|XPU) out of memory\b")
 _NAMED_LAST = re.compile(r"(?!.{0,400}\bline \d)\S+[^:\n]{0,200}\s[\w.]+(?:Error|Exception)[\W_]{0,3}$")
 _QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
-_BARE = ("torch.oom-bare", "cuda.oom")
-"""What people write too."""
 HEADING = re.compile(r"#{1,6} |\[[A-Za-z]{2,12}\]:? ")
 """A title or a heading tells of an error that stands further down."""
 RETRIED_WITHIN = 8
@@ -79,27 +59,11 @@ def first_error_fact(evidence: Evidence) -> Fact | None:
     standing = {id(f): _standing(f, quoted, figured) for f in candidates}
     if any("sampler_warmup" in f.kinds and _EXCEPTION_LIKE.match(f.text) for f in candidates):
         standing |= {id(f): 5 for f in candidates if in_words(f)}  # who tells of it says less than the engine's own sentence
-    standing |= {id(f): 1 for f in candidates if standing[id(f)] == 0 and _told_in_full_below(f, candidates, evidence)}
+    printed_at = logged(evidence)
+    standing |= {id(f): 1 for f in candidates if standing[id(f)] == 0 and is_headline(f, candidates, printed_at)}
     first = min(candidates, key=lambda f: (standing[id(f)], f.source, f.order))
-    return earlier_by_the_clock(first, [f for f in candidates if standing[id(f)] == standing[id(first)]])
-
-
-def _told_in_full_below(fact: Fact, candidates: Sequence[Fact], evidence: Evidence) -> bool:
-    """Does a bare line stand alone above the log that shows the same failure with its figures or its worker?"""
-    if fact.id not in _BARE or fact.speaker.label or fact.at:
-        return False
-    place = (fact.source, fact.line)
-    logged = [(line.source, line.number) for line in evidence.speakers if line.signed or line.speaker.label]
-    logged += [(frame.source, frame.line) for frame in evidence.frames]
-    if any(source == fact.source and (source, line) <= place for source, line in logged):
-        return False
-    return any(
-        (f.source, f.line) > place
-        and "allocation-failed" in f.kinds
-        and ("without-figures" not in f.kinds or f.speaker.role == "worker")
-        and any(place < one <= (f.source, f.line) for one in logged)
-        for f in candidates
-    )
+    alike = [f for f in candidates if standing[id(f)] == standing[id(first)]]
+    return earlier_by_the_clock(where_it_is_whole(first, alike), alike)
 
 
 def _goes_on(above: Fact, fact: Fact) -> bool:
@@ -138,7 +102,7 @@ def _names_alone(fact: Fact) -> bool:
 
 def in_words(fact: Fact) -> bool:
     """Does the error stand in a title or a sentence, not where a program raises it?"""
-    return fact.id in _BARE and not _EXCEPTION_LIKE.match(fact.text)
+    return fact.id in BARE and not _EXCEPTION_LIKE.match(fact.text)
 
 
 def in_a_report(fact: Fact) -> bool:

@@ -24,6 +24,27 @@ class Proof:
     text: str
 
 
+ERROR_KINDS = (
+    "torch_oom",
+    "cuda_oom",
+    "hip_oom",
+    "xpu_oom",
+    "cublas_alloc",
+    "cumem",
+    "nccl",
+    "free_memory_check",
+    "no_cache_blocks",
+    "context_exceeds_cache",
+    "too_few_state_blocks",
+    "profiling_assert",
+    "sampler_warmup",
+    "host_alloc",
+    "shm",
+    "host_kill",
+)
+"""The contract's kinds of a first error, the most telling first."""
+
+
 @dataclass(frozen=True, slots=True)
 class FirstError:
     """The first allocation failure or self-naming memory error. Sizes in bytes; None where the text has none."""

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from bot.diagnosis.diagnose import diagnose
-from bot.diagnosis.first_error import ERROR_KINDS
+from bot.domain.diagnosis import ERROR_KINDS
 from bot.domain.evidence import Fact
 from bot.domain.incident import Contribution
 from bot.domain.size import parse_size
