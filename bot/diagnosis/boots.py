@@ -65,7 +65,7 @@ def _is_title(facts: Sequence[Fact], failure: Fact) -> bool:
 
 def _last_start(facts: Sequence[Fact], failure: Fact | None) -> Sequence[Fact]:
     until = failure.order if failure is not None else None
-    marks = [f for f in facts if f.id in BEGINNINGS]
+    marks = [f for f in facts if f.id in BEGINNINGS] or _loaded_again(facts)
     begin = 0
     seen: dict[tuple[str, str], Fact] = {}
     for fact in marks:
@@ -79,7 +79,22 @@ def _last_start(facts: Sequence[Fact], failure: Fact | None) -> Sequence[Fact]:
         seen[fact.id, fact.speaker.label] = fact
     after = min((f.order for f in (*marks, *_namesakes(facts, failure)) if until is not None and f.order > until), default=None)
     first = min((f.order for f in marks), default=0)
-    return [f for f in facts if (begin <= f.order and (after is None or f.order < after)) or _always(f, first)]
+    kept = [f for f in facts if (begin <= f.order and (after is None or f.order < after)) or _always(f, first)]
+    printed = {name for f in kept if f.order >= begin and "prose" not in f.kinds for name in f.fields}
+    return [f for f in kept if f.order >= begin or "budget" not in f.kinds or not f.fields.keys() <= printed]
+
+
+def _loaded_again(facts: Sequence[Fact]) -> list[Fact]:
+    """Where no engine introduces itself: the loads of a process that has counted its pool since its load before, each another start."""
+    again: list[Fact] = []
+    loaded: dict[str, bool] = {}  # by process: has it counted its pool since?
+    for fact in facts:
+        if fact.id == "vllm.model-loading":
+            again += [fact] if loaded.get(fact.speaker.key) else []
+            loaded[fact.speaker.key] = False
+        elif fact.id in _POOL:
+            loaded[fact.speaker.key] = True
+    return again
 
 
 def _namesakes(facts: Sequence[Fact], failure: Fact | None) -> Sequence[Fact]:

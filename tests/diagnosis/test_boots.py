@@ -2,9 +2,11 @@
 
 import pytest
 
+from bot.diagnosis.boots import current_boot
 from bot.diagnosis.diagnose import diagnose
 from bot.domain.diagnosis import Diagnosis
 from bot.domain.incident import Contribution
+from bot.domain.size import GIB
 from bot.reading.read import read
 from bot.rulebook.load import load_rulebook
 
@@ -175,3 +177,26 @@ def test_the_other_way_round_nothing_came_up_afterwards() -> None:
     assert not any("came up afterwards" in note for note in found.notes)
     assert found.recommendation is not None
     assert found.recommendation.value == "0.88"
+
+
+OLD_START = (
+    "Loading model weights took 15.0213 GB\nMemory profiling results: total_gpu_memory=23.58GiB initial_memory_usage=15.41GiB "
+    "peak_torch_memory={peak}GiB memory_usage_post_profile=15.42GiB non_torch_memory=0.38GiB kv_cache_size={pool}GiB gpu_memory_utilization=0.90\n"
+    "{mark}GPU blocks: {blocks}, # CPU blocks: 2048\n"
+)
+TOO_LONG = (
+    "The model's max seq len (29000) is larger than the maximum number of tokens that can be stored in KV cache (23648). Try increasing "
+    "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
+)
+
+
+def test_of_two_starts_that_introduce_nobody_the_last_load_begins_the_one_that_failed() -> None:
+    text = f"20k works\n{OLD_START.format(pool='3.74', peak=17.1, mark='', blocks=1915)}\n29k does not\n{OLD_START.format(pool='2.81', peak=18.03, mark='# ', blocks=1439)}{TOO_LONG}"
+    (budget,) = judged(text).budgets
+    assert (budget.figures["num_gpu_blocks"], budget.figures["kv_cache_bytes"], budget.closes) == (1439, round(2.81 * GIB), True)
+
+
+def test_a_draft_that_is_loaded_beside_the_model_begins_no_start() -> None:
+    text = "Loading model weights took 1.0213 GB\n" + OLD_START.format(pool="2.81", peak=18.03, mark="# ", blocks=1439) + TOO_LONG
+    facts = read(BOOK, [Contribution("paste", text)]).facts
+    assert [f.line for f in current_boot(facts, facts[-1]) if f.id == "vllm.model-loading"] == [1, 2]
