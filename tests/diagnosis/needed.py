@@ -210,6 +210,23 @@ NEEDED = {
         "CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
         "wake_up",
     ),
+    "mark.vllm.graph-pool": (
+        f"{signed('gpu_worker.py', 'CUDA graph pool memory: 0.64 GiB (actual), 0.58 GiB (estimated), difference: 0.06 GiB (9.4%).')}\nThen we see an OOM.",
+        "warmup",
+    ),
+    "mark.vllm.budget-summary": (
+        f"{signed('gpu_worker.py', 'Free memory on device (46.9/47.5 GiB) on startup. Desired GPU memory utilization is (0.97, 46.08 GiB).')}\n"
+        "Then we see an OOM.",
+        "warmup",
+    ),
+    "mark.hpu.warm-up": (
+        f"{signed('hpu_model_runner.py', '[Warmup][Prompt][3/24] batch_size:16 seq_len:1024 free_mem:20.1 GiB')}\nThen we see an OOM.",
+        "warmup",
+    ),
+    "mark.hpu.graph-warm-up": (
+        f"{signed('hpu_model_runner.py', '[Warmup][Graph/Decode][7/31] batch_size:64 seq_len:2048 free_mem:3.9 GiB')}\nThen we see an OOM.",
+        "graph_capture",
+    ),
     "mark.vllm.serving": (
         f"{signed('loggers.py', 'Engine 000: Avg prompt throughput: 6.5 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 1 reqs')}\n"
         "Then we see an OOM.",

@@ -49,6 +49,20 @@ def test_an_encoder_in_an_engine_that_does_not_come_up_rehearses(file: str, phas
 
 
 @pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("vllm/model_executor/models/qwen2_5_vl.py", "limit-multimodal"),
+        ("vllm/model_executor/models/qwen2.py", "lower-max-num-batched-tokens"),
+        ("vllm/model_executor/layers/fused_moe/fused_moe.py", "lower-max-num-batched-tokens"),
+    ],
+)
+def test_fewer_images_are_no_answer_where_the_language_model_was_rehearsed(path: str, change: str) -> None:
+    rehearsed = frame("vllm/v1/worker/gpu_worker.py", "determine_available_memory")
+    failed = f"vllm serve Qwen/Qwen2.5-VL-7B-Instruct\n{rehearsed}\n{frame(path, 'forward')}\nCUDA out of memory"
+    assert judged(failed)["recommendation"]["id"] == change
+
+
+@pytest.mark.parametrize(
     ("start", "change"),
     [
         ("vllm serve a/Chat-8B", "stop-other-process"),
