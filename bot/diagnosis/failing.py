@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.diagnosis.first_error import HEADING, in_a_report, in_words
-from bot.domain.evidence import Evidence, Fact, Speaker
+from bot.domain.evidence import Evidence, Fact, Frame, Speaker
 from bot.domain.incident import ABOUT_THE_RANK
 from bot.domain.rank import Grid, Rank, RankBasis
 
@@ -162,8 +162,14 @@ def _only_worker(evidence: Evidence, speaker: Speaker | None, fact: Fact | None)
         return worker_side or in_worker
     signed_by_core = any((line.file or "").endswith("core.py") for line in evidence.errors if line.speaker.key == speaker.key)
     if any(_ONE_PROCESS.search(f.path) for f in frames) or (in_worker and signed_by_core):
-        return True
+        return grid.world == 1 or not _one_of_many(evidence, frames)
     return (worker_side or in_worker) and grid.world == 1
+
+
+def _one_of_many(evidence: Evidence, frames: Sequence[Frame]) -> bool:
+    """Is it an engine that sleeps and wakes, as a trainer starts one on each of several cards? None of them tells its place."""
+    count = evidence.deployment.gpu_count
+    return count is not None and count.value > 1 and any(f.function in ("wake_up", "sleep") for f in frames)
 
 
 def _before_its_place(evidence: Evidence, speaker: Speaker, fact: Fact | None) -> bool:

@@ -267,3 +267,19 @@ def test_the_swap_space_that_v0_pins_is_the_machines_memory() -> None:
     document = judged("\n".join([*trace, "RuntimeError: CUDA error: out of memory"]))
     assert document["phase"] == "host_memory"
     assert (document["recommendation"]["flag"], document["recommendation"]["value"]) == ("--swap-space", "0")
+
+
+WAKING = "\n".join(
+    (
+        "Traceback (most recent call last):",
+        frame("engine/llm_engine.py", "wake_up"),
+        frame("executor/uniproc_executor.py", "collective_rpc"),
+        frame("device_allocator/cumem.py", "create_and_map"),
+        "RuntimeError: CUDA Error: out of memory at /workspace/csrc/cumem_allocator.cpp:62",
+    )
+)
+
+
+@pytest.mark.parametrize(("cards", "number"), [("on 4 x A800", None), ("on one A800", 0), ("", 0)])
+def test_of_engines_that_a_trainer_wakes_on_several_cards_none_tells_its_place(cards: str, number: int | None) -> None:
+    assert (judged(f"Waking up {cards} fails\n{WAKING}")["rank"] or {}).get("number") == number
