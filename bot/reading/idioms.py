@@ -254,7 +254,8 @@ def _growing(one: Sentence, moments: Mapping[str, Moment]) -> Mention | None:
     growth = next(iter(one.all_of("growth") or slowly), None)
     if growth is None or not memory or one.text[growth.end : growth.end + 2].strip().startswith("?"):
         return None
-    other = [(m, relation) for m, relation in one.relations.items() if not moments[m.moment].again]
+    started = {m for m, relation in one.relations.items() if m.moment == "prose.launch" and relation == "bare"}  # `we deploy X, and …`
+    other = [(m, relation) for m, relation in one.relations.items() if not moments[m.moment].again and m not in started]
     return None if any(relation == "while" or (m.telling and relation in WEIGHT) for m, relation in other) else growth
 
 

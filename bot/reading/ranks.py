@@ -8,6 +8,8 @@ from bot.domain.evidence import Fact, LogLine, Speaker
 from bot.domain.rank import Grid, Rank
 
 _RAY = ("ray::", "ray.exceptions", "RayTaskError", "RayActorError", "/ray/_private/", "executor/ray_", "ray start ")
+MOST_CARDS = 8
+"""Of a machine, save few."""
 
 
 def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deployment) -> Grid:
@@ -40,7 +42,7 @@ def grid_of(lines: Sequence[LogLine], facts: Sequence[Fact], deployment: Deploym
         dp=dp, pp=pp, tp=tp, world=world, at_least="tensor_parallel_size" not in deployment.arguments and len(tags) != tp,
         counted=counted, least=_least(speakers, seen["rank"]),
         several=any(f.id == "trainer.marker" or "several-engines" in f.kinds for f in facts),
-        nodes=any("several-nodes" in f.kinds for f in facts),
+        nodes=(tp or 1) * (pp or 1) > MOST_CARDS or any("several-nodes" in f.kinds for f in facts),
         ray="ray" in backend or any("ray" in s.label.lower() or s.ip for s in speakers) or _ray_traces(lines),
         devices_set=devices == [] or (devices is not None and len(devices) > 1 and devices != [str(i) for i in range(len(devices))]),
     )  # fmt: skip

@@ -60,7 +60,9 @@ def test_under_ray_a_device_index_gives_no_rank() -> None:
     assert (document["rank"]["number"], document["rank"]["gpu_index"]) == (None, 3)
 
 
-@pytest.mark.parametrize("said", ["fails on 2 nodes (8*H20)", "--nnodes 2 --node-rank 0", "双机16卡"])
+@pytest.mark.parametrize(
+    "said", ["fails on 2 nodes (8*H20)", "--nnodes 2 --node-rank 0", "双机16卡", "LeaderWorkerSet", "--tensor-parallel-size 16"]
+)
 def test_on_one_of_several_nodes_a_device_index_gives_no_rank(said: str) -> None:
     rank = judged(f"{said}\n{oom('448.00 MiB', '1.06 GiB', gpu=7)}")["rank"]
     assert (rank["number"], rank["gpu_index"]) == (None, 7)
