@@ -24,6 +24,17 @@ def test_later_or_on_another_day_it_is_a_request(moment: str) -> None:
     assert failed_at(moment) == "serving"
 
 
+def test_an_engine_that_did_not_start_served_nobody_with_it() -> None:
+    failed = failed_at("09:04:12", "(EngineCore pid=2) ERROR 12-01 09:04:13 [core.py:1250] EngineCore failed to start.")
+    assert failed == "warmup"
+
+
+def test_a_line_of_readiness_that_is_never_reached_is_none() -> None:
+    words = "It never reaches Application startup complete: CUDA out of memory in the sampler warm-up."
+    assert judged(words)["phase"] == "warmup"
+    assert judged("It says Application startup complete, and then it is out of memory.")["phase"] == "serving"
+
+
 def test_somebody_who_says_warm_up_is_believed() -> None:
     assert failed_at("09:04:12", "We get an OOM at kernel warmup:") == "warmup"
 
