@@ -190,7 +190,14 @@ def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str |
     if kept is None:
         return diagnosis_message(document, (), remark)
     said = {c.message or c.at for c in kept.contributions if c.kind in ("paste", "file", "answer")}
-    return diagnosis_message(document, [shown_trial(trial) for trial in kept.trials], remark, rounds=len(said) - 1)
+    return diagnosis_message(document, [shown_trial(trial) for trial in kept.trials], remark, rounds=len(said) - 1, heard=heard_since(kept))
+
+
+def heard_since(kept: Incident) -> bool:
+    """Whether evidence came since the newest word on how a change ended."""
+    kinds = [c.kind for c in kept.contributions]
+    since = kinds[len(kinds) - kinds[::-1].index("outcome") :] if "outcome" in kinds else []
+    return any(kind in ("paste", "file") for kind in since)
 
 
 async def incident_of(room: Room, job: Job, place: Place) -> Incident | None:

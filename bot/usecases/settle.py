@@ -25,6 +25,9 @@ CHECKLIST = (
     "A sustained run at that load: preemptions and tail latency stay flat, memory outside the pool does not creep up.",
 )
 """A start is not yet stability: what a successful change earns is this test."""
+NONE_LEFT = "No other change is known for this evidence:"
+WANTED = "a longer log of the run with that change, from the server's start to its first error"
+"""What may show another change once the last one is refuted."""
 
 
 async def settle(
@@ -170,7 +173,7 @@ def _sentence(incident: Incident, trial: Trial, result: str) -> str:
         return f"Noted for {incident.id}."
     offered = _next(incident, trial)
     if offered is None:
-        return f"Noted: {change} did not move the error, so take it back. No other change is known for this evidence: add a longer log."
+        return f"Noted: {change} did not move the error, so take it back. {NONE_LEFT} add {WANTED}."
     return f"Noted: {change} did not move the error, so take it back. Next: {in_words(offered, incident.document.get('deployment'))}."
 
 

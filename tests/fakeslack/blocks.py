@@ -209,7 +209,9 @@ def _table(block: Any, found: Problems, where: str, surface: str) -> int:
         for cell in row:
             kind = cell.get("type")
             found.unless(kind in ("raw_text", "raw_number", "rich_text"), f"cell type {kind} {where}")
-            if kind == "raw_text":
+            if kind == "raw_number":
+                found.unless(type(cell.get("value")) in (int, float), f"a number cell without its number {where}")
+            if kind in ("raw_text", "raw_number"):
                 found.unless(str(cell.get("text", "")).strip(), f"empty cell {where}")
                 total += len(str(cell.get("text", "")))
             if kind == "rich_text":

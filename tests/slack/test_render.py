@@ -16,6 +16,7 @@ from bot.slack.outbox import as_sent
 from bot.slack.render.blocks import plainly
 from bot.slack.render.diagnosis import diagnosis_message, title
 from bot.slack.render.escape import as_typed, cut
+from bot.slack.render.evidence import evidence_text
 from bot.slack.render.explanation import explanation_message
 from bot.slack.render.forms import log_form, notice_view, sizing_form, sizing_view
 from bot.slack.render.history import history_message, stats_message, worked_lines
@@ -330,3 +331,50 @@ def test_of_several_containers_only_the_figures_of_the_one_that_failed_are_shown
     shown = json.dumps(diagnosis_message({**certain(), "budgets": [mine, other], "container": "b-1"})[0])
     assert "3.00" in shown
     assert "41.00" not in shown
+
+
+def test_an_ordinary_diagnosis_is_short_and_its_notes_stand_behind_the_change_they_explain() -> None:
+    document = json.loads(JUDGED.read_text(encoding="utf-8")) | {"id": "D-0187", "notes": ["Counted from 0.90.", "Two.", "Three."]}
+    document["similar"] = [row(id=f"D-000{n}", outcome=None) for n in range(1, 4)]
+    blocks, _ = diagnosis_message(document)
+    told = json.dumps(blocks, ensure_ascii=False)
+    assert len(blocks) <= 10
+    assert characters(blocks) < 1_700
+    assert told.index("Change one thing") < told.index("Counted from 0.90.") < told.index("Leave alone")
+    assert "Three." not in told
+    assert ": D-0001, D-0002, D-0003, no outcome yet" in told
+    kept = evidence_text({"id": "D-0187", "diagnosis": document})
+    assert "Note: Three." in kept
+    assert "device memory 79.25 GiB (line 24)" in kept
+
+
+def test_a_refuted_or_wrong_change_is_offered_no_more_and_what_to_send_is_said() -> None:
+    tried = {**TRIALS[0], "change": certain()["recommendation"]}
+    for outcome, asked in (
+        ("wrong", "Reply in this thread with more of the log"),
+        ("same", "No other change is known"),
+        ("moved", "with the new log"),
+    ):
+        blocks, text = diagnosis_message(certain() | {"id": "D-0001"}, [{**tried, "outcome": outcome}])
+        told = json.dumps(blocks)
+        assert "Change one thing" not in told
+        assert "Suggested change" not in text
+        assert asked in told
+        assert asked in text
+    for outcome in ("wrong", "moved"):
+        assert "Reply in this thread" not in json.dumps(diagnosis_message(certain(), [{**tried, "outcome": outcome}], heard=True)[0])
+
+
+def test_of_many_ranks_the_ends_and_the_middle_are_named_and_where_the_rest_is() -> None:
+    pools = [40 + n for n in range(16)]
+    document = {**certain(), "budgets": [budget(n, kv_cache_bytes=size * 2**30) for n, size in enumerate(pools)]}
+    blocks, _ = diagnosis_message(document)
+    (rows,) = (block["rows"] for block in blocks if block["type"] == "table")
+    assert [(line[0]["text"], line[-1]["text"]) for line in rows[1:]] == [
+        ("Rank 3", "failed"), ("Rank 0", "least KV pool"), ("Rank 7", "median KV pool"), ("Rank 15", "most KV pool"),
+    ]  # fmt: skip
+    assert rows[1][1] == {"type": "raw_number", "value": 43.0, "text": "43.00"}
+    assert "16 ranks reported: Show evidence has all of them" in json.dumps(blocks)
+    lowest = {**document, "rank": {**document["rank"], "number": 0}}
+    (rows,) = (block["rows"] for block in diagnosis_message(lowest)[0] if block["type"] == "table")
+    assert [line[-1]["text"] for line in rows[1:]] == ["failed, least KV pool", "median KV pool", "most KV pool"]

@@ -81,13 +81,18 @@ def link(address: str, text: str) -> Block:
     return {"type": "link", "url": address, "text": visible(text)}
 
 
-def table(rows: Sequence[Sequence[str]], numbers_from: int = 1) -> Block:
+def figure(value: float, text: str) -> Block:
+    """A number as a cell of a table, and how it is shown."""
+    return {"type": "raw_number", "value": value, "text": text}
+
+
+def table(rows: Sequence[Sequence[str | Block]], numbers_from: int = 1) -> Block:
     """A native table: the first row is its head; columns from `numbers_from` on are right-aligned."""
     width = max(len(row) for row in rows)
     return {
         "type": "table",
         "column_settings": [{"align": "left" if at < numbers_from else "right"} for at in range(width)],
-        "rows": [[{"type": "raw_text", "text": visible(cell) or "–"} for cell in row] for row in rows],
+        "rows": [[{"type": "raw_text", "text": visible(cell) or "–"} if isinstance(cell, str) else cell for cell in row] for row in rows],
     }
 
 

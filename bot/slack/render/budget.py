@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.slack.render.blocks import Block, bold, line, rich, table
+from bot.slack.render.blocks import Block, bold, figure, line, rich, table
 from bot.slack.render.wording import gib, number
 from bot.usecases.budget_rows import FIGURES, at_the_error, not_reported, of_what_failed
 
@@ -12,6 +12,7 @@ SHOWN = (
     "graph_bytes", "graph_estimate_bytes", "other_reserved_bytes", "kv_cache_bytes", "needed_bytes", "outside_budget_bytes",
 )  # fmt: skip
 """What a table of GiB holds, in this order."""
+_BY = ("kv_cache_bytes", "activation_peak_bytes", "weights_bytes", *SHOWN)
 MANY = 8
 
 
@@ -22,15 +23,18 @@ def budget_blocks(document: Mapping[str, Any]) -> list[Block]:
         return _at_the_error(document)
     failing = _failing(document)
     if len(budgets) == 1:
-        return [_downwards(budgets[0]), *_remarks(document, budgets[0])]
-    shown = budgets if len(budgets) <= MANY else _telling(budgets, failing)
-    mine = next((b for b in budgets if b["rank"] == failing and failing is not None), budgets[0])
-    return [_across(shown, failing), *_remarks(document, mine, _where(mine))]
+        return [_downwards(budgets[0]), *_remarks(budgets[0])]
+    mine = _mine(budgets, failing)
+    failed = failing is not None and mine["rank"] == failing
+    if len(budgets) <= MANY:
+        return [_across([(b, "failed" if b is mine and failed else "reported") for b in budgets]), *_remarks(mine)]
+    left = f"{len(budgets)} ranks reported: Show evidence has all of them. "
+    return [_across(_telling(budgets, mine if failed else None)), *_remarks(mine, left)]
 
 
 def _at_the_error(document: Mapping[str, Any]) -> list[Block]:
     """Where the engine reported nothing: what the failed request said of its card."""
-    rows = [[_heading(label), gib(size)] for label, size in at_the_error(document)]
+    rows = [[_heading(label), _gib(size)] for label, size in at_the_error(document)]
     return [table([["At the first error", "GiB"], *rows])] if rows else []
 
 
@@ -55,48 +59,62 @@ def name_of(budget: Mapping[str, Any]) -> str:
 
 
 def _downwards(budget: Mapping[str, Any]) -> Block:
-    rows = [[f"{name_of(budget)}, GiB", "Reported", "Line"]]
-    figures = [(name, gib(budget[name])) for name in _reported(budget)]
-    figures += [(name, number(budget[name])) for name in ("kv_tokens", "max_concurrency") if budget.get(name) is not None]
-    rows += [[_heading(FIGURES[name].label), figure, _read_at(budget, name) or "–"] for name, figure in figures]
+    rows: list[list[str | Block]] = [[f"{name_of(budget)}, GiB", "Reported", "Line"]]
+    figures = [(name, _gib(budget[name])) for name in _reported(budget)]
+    figures += [
+        (name, figure(budget[name], number(budget[name]))) for name in ("kv_tokens", "max_concurrency") if budget.get(name) is not None
+    ]
+    rows += [[_heading(FIGURES[name].label), cell, read_at(budget, name) or "–"] for name, cell in figures]
     return table(rows)
 
 
-def _read_at(budget: Mapping[str, Any], name: str) -> str:
+def _gib(count: int | None) -> str | Block:
+    return gib(count) if count is None else figure(round(count / 2**30, 2), gib(count))
+
+
+def read_at(budget: Mapping[str, Any], name: str) -> str:
     """The line that a figure stands in, and its source where that is not the first; nothing where no line says it."""
     line, source = (budget.get("lines") or {}).get(name), (budget.get("sources") or {}).get(name)
     return "" if line is None else f"{line} of source {source}" if source else str(line)
 
 
-def _across(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> Block:
-    columns = [name for name in SHOWN if any(budget.get(name) is not None for budget in budgets)][:7]
-    rows = [["GiB", *(_heading(FIGURES[name].label) for name in columns), "Status"]]
-    for budget in budgets:
-        status = "failed" if failing is not None and budget.get("rank") == failing else "reported"
-        rows.append([name_of(budget), *(gib(budget.get(name)) for name in columns), status])
+def _across(budgets: Sequence[tuple[Mapping[str, Any], str]]) -> Block:
+    """A row for each budget, with its status."""
+    columns = [name for name in SHOWN if any(budget.get(name) is not None for budget, _ in budgets)][:7]
+    rows: list[list[str | Block]] = [["Rank, GiB", *(_heading(FIGURES[name].label) for name in columns), "Status"]]
+    rows += [[name_of(budget), *(_gib(budget.get(name)) for name in columns), status] for budget, status in budgets]
     return table(rows)
 
 
-def _telling(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> list[Mapping[str, Any]]:
-    """Of many ranks: the failing one, and those with least, middle and most left for the KV cache."""
-    ordered = sorted(budgets, key=lambda b: (b.get("kv_cache_bytes") is None, b.get("kv_cache_bytes") or 0))
-    picked = [b for b in budgets if failing is not None and b.get("rank") == failing]
-    for candidate in (ordered[0], ordered[len(ordered) // 2], ordered[-1]):
-        if candidate not in picked:
-            picked.append(candidate)
-    return picked
+def _telling(budgets: Sequence[Mapping[str, Any]], failed: Mapping[str, Any] | None) -> list[tuple[Mapping[str, Any], str]]:
+    """Of many ranks: the one that failed, and those with least, middle and most of the figure that most of them report."""
+    by = max(_BY, key=lambda name: sum(b.get(name) is not None for b in budgets))  # of equals the first
+    ordered = sorted((b for b in budgets if b.get(by) is not None), key=lambda b: (b[by], b["rank"] or 0))
+    label = FIGURES[by].label
+    told = [(failed, "failed")] if failed else []
+    middle = [("least", ordered[0]), ("median", ordered[(len(ordered) - 1) // 2]), ("most", ordered[-1])] if ordered else []
+    for word, budget in middle:
+        same = next((at for at, (known, _) in enumerate(told) if known is budget), None)
+        if same is None:
+            told.append((budget, f"{word} {label}"))
+        else:
+            told[same] = (budget, f"{told[same][1]}, {word}" if label in told[same][1] else f"{told[same][1]}, {word} {label}")
+    return told
 
 
-def _where(budget: Mapping[str, Any]) -> str:
-    """Where the figures of one of several ranks stand: a table of many has no room for it."""
-    read = [f"{FIGURES[name].label} {_read_at(budget, name)}" for name in _reported(budget) if _read_at(budget, name)]
-    return f"{name_of(budget)} by line: {', '.join(read)}. " if read else ""
+def _mine(budgets: Sequence[Mapping[str, Any]], failing: int | None) -> Mapping[str, Any]:
+    """Of the rank that failed; where it is not known or did not report, the first."""
+    return next((b for b in budgets if failing is not None and b.get("rank") == failing), budgets[0])
 
 
-def _remarks(document: Mapping[str, Any], budget: Mapping[str, Any], where: str = "") -> list[Block]:
-    said: list[str | Block] = [where] if where else []
-    if missing := not_reported(document, budget):
-        said.append(f"Not in the log: {', '.join(missing)}. ")
+def missing_figures(document: Mapping[str, Any]) -> Sequence[str]:
+    """What the rank that failed did not report of what its engine usually does."""
+    budgets = [budget for budget in of_what_failed(document) if _reported(budget)]
+    return not_reported(document, _mine(budgets, _failing(document))) if budgets else ()
+
+
+def _remarks(budget: Mapping[str, Any], more: str = "") -> list[Block]:
+    said: list[str | Block] = [more] if more else []
     if budget.get("closes") is False and budget.get("residual_bytes") is not None:
         said += [bold("The figures do not add up: "), f"{gib(abs(budget['residual_bytes']))} GiB are unaccounted for. "]
     if budget.get("reported_by_rank") is not None and budget["reported_by_rank"] != budget.get("rank"):

@@ -1,5 +1,6 @@
 """The one message of an incident: the verdict, its evidence, the one change, what not to touch, what is still asked, and the buttons."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,49 +23,63 @@ from bot.slack.render.blocks import (
     told,
     words,
 )
-from bot.slack.render.budget import budget_blocks
+from bot.slack.render.budget import budget_blocks, missing_figures
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, moment, size
 from bot.usecases.erased import what_stays
 from bot.usecases.next_step import next_step
-from bot.usecases.settle import CHECKLIST
-from bot.usecases.wording import engine_of, in_few_words, in_words, left_alone, named_rank, phase_of, what_worked, which_rank
+from bot.usecases.settle import CHECKLIST, NONE_LEFT, WANTED
+from bot.usecases.wording import engine_of, in_few_words, in_words, left_alone, named_rank, phase_of, some_named, what_worked, which_rank
 
 Document = Mapping[str, Any]
 DONT_KNOW = "unknown"
 ROUNDS = 2
+_AFTER = {
+    "fixed": " A start-up is no proof of stability. Next, test:",
+    "moved": " Reply in this thread with the new log, from before its first error.",
+    "same": f" That change is refuted: take it back. {NONE_LEFT} reply with {WANTED}.",
+    "wrong": " Reply in this thread with more of the log: the next diagnosis reads all of it.",
+}
+"""What an outcome asks for."""
+QUOTE = 170
+"""Characters of a log line in the message; the evidence has all of it."""
+_RAISED = re.compile(r"[\w.]*(?:Error|Exception)\b")
 
 
 def diagnosis_message(
-    document: Document, trials: Sequence[Document] = (), remark: str | None = None, *, rounds: int = 0
+    document: Document, trials: Sequence[Document] = (), remark: str | None = None, *, rounds: int = 0, heard: bool = False
 ) -> tuple[list[Block], str]:
     """Blocks and text of a diagnosis. `trials` as in an incident document; `remark` is one short line on what is new.
 
     `rounds`: how often something was added since the first question; after two, the message stops asking.
+    `heard`: whether evidence came since the newest outcome.
     """
     last = next((trial for trial in reversed(trials) if trial.get("outcome")), None)
     document = what_stays(document, last["outcome"] if last else None)
     waiting = last is None or trials[-1] is not last
+    offered = waiting or (last is not None and (last["outcome"] == "other" or (last["outcome"] == "moved" and heard)))
     blocks = [
         *_verdict(document),
         *_first_error(document),
         *budget_blocks(document),
-        *_outcome(document, last),
-        *(_change(document) if waiting or (last and last["outcome"] != "fixed") else []),
+        *_outcome(document, last, heard=heard or waiting, left=waiting),
+        *_change(document, offered=offered),
         *_avoid(document),
         *_similar(document),
         *(_questions(document, rounds) or _next(document)),
         _footer(document, remark),
         *_buttons(document, trials, last, waiting),
     ]
-    return fit_message(blocks), fallback(document)
+    return fit_message(blocks), fallback(document, last["outcome"] if last and not offered else None)
 
 
-def fallback(document: Document) -> str:
-    """What notifications and screen readers get: the verdict and the change, under 1,000 characters."""
+def fallback(document: Document, ended: str | None = None) -> str:
+    """What notifications and screen readers get: the verdict and the change, or how it `ended` where it is offered no more."""
     said = [cut(str(document.get("summary") or title(document)), 500)]
-    if document.get("recommendation"):
+    if ended:
+        said.append(f"Marked: {OUTCOMES.get(ended, ended)}.{_AFTER.get(ended, '') if ended != 'fixed' else ''}")
+    elif document.get("recommendation"):
         said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
     elif step := next_step(document):
         said.append(cut(step, 200))
@@ -95,10 +110,8 @@ def _verdict(document: Document) -> list[Block]:
     if deployment.get("gpu") or deployment.get("gpu_count"):
         facts.append(("GPU", " × ".join(str(deployment[key]) for key in ("gpu_count", "gpu") if deployment.get(key))))
     others = document.get("also_failed") or []
-    notes = [f"Also out of memory: {', '.join(map(str, others[:8]))}."] if others else []
-    notes += [str(note) for note in (document.get("notes") or [])[:3]]
-    notes += [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
-    return [*opening, fields(facts[:6]), *([rich(*(line(*told(cut(note, 500) + "\n")) for note in notes))] if notes else [])]
+    more = [rich(line(bold("Also out of memory"), f": {', '.join(map(str, others[:8]))}"))] if others else []
+    return [*opening, fields(facts[:6]), *more]
 
 
 def _first_error(document: Document) -> list[Block]:
@@ -107,13 +120,21 @@ def _first_error(document: Document) -> list[Block]:
         return []
     if not first.get("text"):
         return [rich(line(bold("First error"), f", line {first['line']}: its evidence was erased."))]
+    quote = quoted(first["text"])
     figures = [("tried", "tried_bytes"), ("free", "free_bytes"), ("of", "total_bytes")]
-    known = ", ".join(f"{word} {size(first[key])}" for word, key in figures if first.get(key) is not None)
+    known = [f"{word} {size(first[key])}" for word, key in figures if first.get(key) is not None and size(first[key]) not in quote]
     where = f"line {first['line']}" + (f" of file {first['source']}" if first["source"] > 1 else "")
-    return [rich(line(bold("First error"), f", {where}" + (f" ({known})" if known else "")), code(cut(first["text"], 600)))]
+    return [rich(line(bold("First error"), f", {where}" + (f" ({', '.join(known)})" if known else "")), code(quote))]
 
 
-def _outcome(document: Document, last: Document | None) -> list[Block]:
+def quoted(text: str) -> str:
+    """A line of a log as long as a message bears it: what signs a long one goes first, then its end."""
+    error = _RAISED.search(text) if len(text) > QUOTE else None
+    return cut(f"…{text[error.start() :]}" if error and error.start() else text, QUOTE)
+
+
+def _outcome(document: Document, last: Document | None, *, heard: bool, left: bool) -> list[Block]:
+    """How the newest change that was tried ended; `heard`: what it asks for has come, `left`: there is another to try."""
     if last is None or not document.get("id"):
         return []
     said: list[str | Block] = [bold(f"Marked: {OUTCOMES.get(last['outcome'], last['outcome'])}")]
@@ -121,21 +142,20 @@ def _outcome(document: Document, last: Document | None) -> list[Block]:
     if last.get("by"):
         said += [", by ", person(last["by"])]
     said.append(f", {moment(last.get('at'))}.")
-    then = {
-        "fixed": " A start-up is no proof of stability. Next, test:",
-        "moved": " Reply in this thread with the new log, from before its first error.",
-        "same": " That change is refuted: take it back before trying the next.",
-        "wrong": " Reply in this thread with more of the log: the next diagnosis reads all of it.",
-    }.get(last["outcome"])
-    said += [then] if then else []
+    if last["outcome"] == "same" and left:
+        said.append(" That change is refuted: take it back before trying the next.")
+    elif not heard or last["outcome"] in ("fixed", "same"):
+        said += [_AFTER[last["outcome"]]] if last["outcome"] in _AFTER else []
     checklist = [bullets([[item] for item in CHECKLIST])] if last["outcome"] == "fixed" else []
     return [rich(line(*said), *checklist)]
 
 
-def _change(document: Document) -> list[Block]:
+def _change(document: Document, *, offered: bool) -> list[Block]:
+    """The one change, and behind it the notes: they say what it rests on."""
     advice = document.get("recommendation")
-    if not advice:
-        return []
+    notes = [line("\n", *told(cut(note, 400))) for note in _notes(document)]
+    if not advice or not offered:
+        return [rich(*notes)] if notes else []
     said: list[Block] = [
         line(bold("Change one thing: "), bold(in_words(advice, document.get("deployment"))), ". ", cut(str(advice["because"]), 700))
     ]
@@ -150,16 +170,29 @@ def _change(document: Document) -> list[Block]:
         tail += [bold("Wrong if: "), cut(str(advice["disproved_by"]), 400)]
     if advice.get("keep_fixed"):
         tail.append(f" Keep fixed: {', '.join(advice['keep_fixed'])}.")
-    return [rich(*said, *([line(*tail)] if tail else []))]
+    return [rich(*said, *([line(*tail)] if tail else []), *notes)]
+
+
+def _notes(document: Document) -> list[str]:
+    """Two beside a change, which says most of it; the others are in the evidence."""
+    told_of = [str(note) for note in (document.get("notes") or [])[: 2 if document.get("recommendation") else 3]]
+    possible = [f"Not excluded: {PHASES.get(p['phase'], p['phase'])}, because {p['because']}" for p in document["also_possible"][:2]]
+    return [*told_of, *possible]
 
 
 def _avoid(document: Document) -> list[Block]:
     if not document["avoid"]:
         return []
     items: list[list[str | Block]] = [
-        [mono(f"{direction} {flag}"), f": {cut(because, 300)}"] for direction, flag, because in left_alone(document["avoid"])[:3]
+        [mono(f"{direction} {flag}"), f": {cut(_clause(because), 200)}"] for direction, flag, because in left_alone(document["avoid"])[:3]
     ]
     return [rich(line(bold("Leave alone")), bullets(items))]
+
+
+def _clause(because: str) -> str:
+    """Its first half, which gives the reason: the evidence has all of it."""
+    first = because.partition("; ")[0]
+    return first if first == because else f"{first}."
 
 
 def _questions(document: Document, rounds: int) -> list[Block]:
@@ -202,22 +235,24 @@ def _ranks(document: Document) -> Block:
 
 
 def _similar(document: Document) -> list[Block]:
+    seen = document.get("similar") or []
     items: list[list[str | Block]] = []
-    for row in (document.get("similar") or [])[:3]:
-        what = in_few_words(row) or "no change"
+    for row in [row for row in seen if row.get("outcome")][:3]:
         where = ", ".join(str(row[key]) for key in ("model", "gpu", "engine_version") if row.get(key))
-        items.append(
-            [f"{row['id']}: {what}: {OUTCOMES.get(row.get('outcome') or '', 'no outcome yet')}" + (f" ({where})" if where else "")]
-        )
-    worked = what_worked(document.get("similar") or [])
-    head = line(bold("Seen before"), f": {worked}") if worked else line(bold("Seen before"))
-    return [rich(head, bullets(items))] if items else []
+        said = f"{row['id']}: {in_few_words(row) or 'no change'}: {OUTCOMES.get(row['outcome'], row['outcome'])}"
+        items.append([said + (f" ({where})" if where else "")])
+    if items:
+        worked = what_worked(seen)
+        return [rich(line(bold("Seen before"), *([f": {worked}"] if worked else [])), bullets(items))]
+    return [rich(line(bold("Seen before"), f": {some_named([row['id'] for row in seen])}, no outcome yet"))] if seen else []
 
 
 def _footer(document: Document, remark: str | None) -> Block:
     said = []
     if document["proof"]:
         said.append(f"Evidence: line {document['proof'][0]['line']}")
+    if missing := missing_figures(document):
+        said.append(f"Not in the log: {', '.join(missing)}")
     if document.get("id"):
         said.append(str(document["id"]))
     if remark:

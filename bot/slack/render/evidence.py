@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.slack.render.budget import SHOWN, name_of
+from bot.slack.render.budget import SHOWN, name_of, read_at
 from bot.slack.render.wording import PHASES, size
 from bot.usecases.budget_rows import FIGURES
-from bot.usecases.wording import in_words
+from bot.usecases.wording import in_words, left_alone
 
 MOST_TEXT = 200_000  # characters of one contribution
 
@@ -25,10 +25,12 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
             f"Because: {diagnosis['recommendation']['because']}",
             "",
         ]
+    lines += [f"Note: {note}" for note in diagnosis.get("notes") or ()]
+    lines += [f"Leave alone: {direction} {flag}: {because}" for direction, flag, because in left_alone(diagnosis.get("avoid") or ())]
     lines += ["What speaks for it:"]
     lines += [f"  file {proof['source']}, line {proof['line']}: {proof['text'] or '(erased)'}" for proof in diagnosis["proof"]]
     for budget in diagnosis["budgets"]:
-        figures = [f"{FIGURES[name].label} {size(budget[name])}" for name in SHOWN if budget.get(name) is not None]
+        figures = [f"{FIGURES[name].label} {size(budget[name])}{_line(budget, name)}" for name in SHOWN if budget.get(name) is not None]
         lines.append(f"{name_of(budget)}: {', '.join(figures) or 'nothing reported'}")
     for said in incident.get("contributions") or ():
         lines += ["", f"--- {said['number']}: {said['kind']} {said.get('name') or ''}".rstrip()]
@@ -37,3 +39,8 @@ def evidence_text(incident: Mapping[str, Any]) -> str:
         if said.get("truncated") or (text is not None and len(text) > MOST_TEXT):
             lines.append("(shortened)")
     return "\n".join(lines) + "\n"
+
+
+def _line(budget: Mapping[str, Any], name: str) -> str:
+    where = read_at(budget, name)
+    return f" (line {where})" if where else ""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.slack.render.blocks import Block, actions, bold, bullets, button, code, header, line, person, rich, small, table
+from bot.slack.render.blocks import Block, actions, bold, bullets, button, code, figure, header, line, person, rich, small, table
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, VALUE, fit_message
 from bot.slack.render.wording import gib, number, size
@@ -61,7 +61,7 @@ def _table(document: Document) -> list[Block]:
     rank = _limiting(document)
     if rank is None:
         return []
-    rows = [[_whose(document["ranks"], rank), "GiB"]]
+    rows: list[list[str | Block]] = [[_whose(document["ranks"], rank), "GiB"]]
     labels = (
         ("total_bytes", "Device"),
         ("budget_bytes", "Budget"),
@@ -70,7 +70,7 @@ def _table(document: Document) -> list[Block]:
         ("kv_pool_bytes", "KV cache pool"),
         ("outside_budget_bytes", "Outside the budget"),
     )
-    rows += [[label, gib(rank.get(key))] for key, label in labels if rank.get(key) is not None]
+    rows += [[label, figure(round(rank[key] / 2**30, 2), gib(rank[key]))] for key, label in labels if rank.get(key) is not None]
     return [table(rows)]
 
 
