@@ -30,6 +30,8 @@ _OF_CARD = re.compile(
     r"\ ?(?:gpu|vram|cuda|v[ií]d[eé]o)"
 )
 """Behind a shortage: it was the card's."""
+_CARDS = re.compile(r"vram|gpu|显存|видеопамят|grafikspeicher")
+"""In it: the same."""
 _REMAINS = re.compile(r"memory (?:remain(?:s|ing)|left)$")
 _FOR = re.compile(r"(?:for|für|para|pour|per|для)\ (?:the\ |den\ |la\ |el\ |le\ )?$")
 _SCARCE = re.compile(
@@ -220,7 +222,8 @@ def _of_host(one: Sentence) -> Named | None:
         return None
     for complaint in complaints:
         host = min(hosts, key=lambda host: apart(host, complaint))
-        if complaint.means == "shortage" and _OF_CARD.match(one.text, complaint.end):
+        of_card = _OF_CARD.match(one.text, complaint.end) or _CARDS.search(one.text, complaint.start, complaint.end)
+        if complaint.means == "shortage" and of_card:
             continue
         if any(word.means == "but" for word in one.between(host, complaint)):
             continue  # what was tried of it did not help: it is not what ran out
