@@ -35,6 +35,19 @@ def test_a_line_of_readiness_that_is_never_reached_is_none() -> None:
     assert judged("It says Application startup complete, and then it is out of memory.")["phase"] == "serving"
 
 
+@pytest.mark.parametrize(
+    ("words", "phase"),
+    [
+        ("It is out of memory before Model loading took shows up.", "weight_loading"),
+        ("CUDA OOM before the line Available KV cache memory is printed.", "profiling"),
+        ("It never prints Graph capturing finished, only CUDA out of memory.", "graph_capture"),
+        ("OOM right after Graph capturing finished.", "warmup"),
+    ],
+)
+def test_a_line_that_was_not_reached_names_what_comes_before_it(words: str, phase: str) -> None:
+    assert judged(words)["phase"] == phase
+
+
 def test_somebody_who_says_warm_up_is_believed() -> None:
     assert failed_at("09:04:12", "We get an OOM at kernel warmup:") == "warmup"
 
