@@ -111,3 +111,9 @@ def test_a_title_above_workers_of_several_names_no_rank() -> None:
     title = "Cannot deploy the small model: CUDA out of memory. Tried to allocate 90.00 GiB"
     apart = frame("vllm/v1/executor/multiproc_executor.py", "collective_rpc").strip()
     assert judged(f"{title}\n(EngineCore_DP0 pid=43) ERROR 03-20 17:39:14 [core.py:1100]   {apart}")["rank"] is None
+
+
+@pytest.mark.parametrize(("free", "change"), [("30.2", "lower-gpu-memory-utilization"), ("3.1", "stop-other-process")])
+def test_the_check_is_heard_in_italian_with_its_figures(free: str, change: str) -> None:
+    document = judged(f"All'avvio vLLM 0.20 dice che la memoria libera ({free} su 44.4 GiB) è meno di quella richiesta (0.92).")
+    assert (document["phase"], document["verdict"], document["recommendation"]["id"]) == ("startup_check", "likely", change)
