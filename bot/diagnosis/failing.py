@@ -1,12 +1,11 @@
 """The process that failed first, and its rank. Never a guess."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.diagnosis.first_error import HEADING, in_a_report, in_words
 from bot.domain.evidence import Evidence, Fact, Frame, Speaker
-from bot.domain.incident import ABOUT_THE_RANK
 from bot.domain.rank import Grid, Rank, RankBasis
 
 _WORKER_FILES = (
@@ -88,17 +87,22 @@ def _without_pool(evidence: Evidence) -> Rank | None:
     return short[0] if len(short) == 1 < len(pools) else None
 
 
-def said_of_rank(evidence: Evidence) -> str | None:
-    """What was answered to the question which rank failed."""
-    return next((said for name in ABOUT_THE_RANK if (said := evidence.answers.get(name))), None)
+def ranks_said(evidence: Evidence) -> Mapping[str, int | None]:
+    """What people answered to the question which rank failed, and the one rank that each answer names; who does not know says nothing."""
+    return {said: _one_rank(said, evidence.grid) for said in evidence.ranks_said if not DOES_NOT_KNOW.search(said)}
 
 
 def answered_rank(evidence: Evidence) -> int | None:
-    """The one rank that an answer names (3, gpu3, Worker_TP3); None for none, several, one that it is not, or one beyond the grid."""
-    said = said_of_rank(evidence) or ""
+    """The one rank that all who answered name; None where two differ: nobody's answer is taken before another's."""
+    named = set(ranks_said(evidence).values())
+    return named.pop() if len(named) == 1 else None
+
+
+def _one_rank(said: str, grid: Grid) -> int | None:
+    """The rank that an answer names (3, gpu3, Worker_TP3); None for none, several, one that it is not, or one beyond the grid."""
     named = set(_NUMBER.findall(said))
     number = named.pop() if len(named) == 1 and not _DENIED.search(said) else ""
-    if not number.isdecimal() or (evidence.grid.world is not None and int(number) >= evidence.grid.world):
+    if not number.isdecimal() or (grid.world is not None and int(number) >= grid.world):
         return None
     return int(number)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.diagnosis.command import MANY, engines_started, hinted
 from bot.diagnosis.defaults import possible_defaults
-from bot.diagnosis.failing import DOES_NOT_KNOW, answered_rank, said_of_rank
+from bot.diagnosis.failing import answered_rank, ranks_said
 from bot.diagnosis.first_error import CAN_BE_FIRST
 from bot.diagnosis.ledger import smallest
 from bot.diagnosis.scene import Scene
@@ -84,15 +84,19 @@ def _sizing(scene: Scene, phase: Phase) -> Iterator[str]:
 
 
 def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
-    """An answer about the rank that is not followed, and why."""
-    said, named = said_of_rank(evidence), answered_rank(evidence)
-    if said is None or DOES_NOT_KNOW.search(said):
-        return
-    if rank is not None and rank.number is not None and rank.basis != "answer" and rank.number != named:
-        yield f"The answer {said[:60]!r} is not followed: what failed signs as {rank.label}, which is rank {rank.number}."
-    elif named is None:
+    """Answers about the rank that are not followed, and why."""
+    answers, followed = ranks_said(evidence), answered_rank(evidence)
+    signed = rank if rank is not None and rank.number is not None and rank.basis != "answer" else None
+    left = [f"{said[:60]!r}" for said, named in answers.items() if signed is None or named != signed.number]
+    which = f"The answer{'s' if len(left) > 1 else ''} {' and '.join(left)}"
+    if signed is not None and left:
+        verb = "are" if len(left) > 1 else "is"
+        yield f"{which} {verb} not followed: what failed signs as {signed.label}, which is rank {signed.number}."
+    elif followed is None and len(left) > 1:
+        yield f"{which} differ, so neither is followed: the line of the first error settles it."
+    elif followed is None and left:
         sizes = f" below {evidence.grid.world}, the number of ranks here" if evidence.grid.world else ""
-        yield f"The answer {said[:60]!r} names no one rank: it takes one number{sizes}."
+        yield f"{which} names no one rank: it takes one number{sizes}."
 
 
 def _limits(phase: Phase, rank: Rank | None, budgets: Sequence[ReportedBudget]) -> Iterator[str]:

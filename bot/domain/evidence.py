@@ -87,7 +87,8 @@ class Evidence:
     `version_because`: why the releases outside `engine_version_range` are left out, a sentence for each step.
 
     `speakers` holds the first line of each process, `errors` the lines of level ERROR. Sources before `since` are of an earlier run:
-    they say how the engine was started, not how it failed. `cut`: something was sent that was not kept.
+    they say how the engine was started, not how it failed. `cut`: something was sent that was not kept. `ranks_said`: what each person
+    answered last about the rank that failed.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -100,6 +101,7 @@ class Evidence:
     version_because: tuple[str, ...] = ()
     lines: Mapping[tuple[int, int], str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    ranks_said: tuple[str, ...] = ()
     redactions: int = 0
     cut: bool = False
     grid: Grid = field(default_factory=Grid)

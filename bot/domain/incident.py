@@ -16,6 +16,9 @@ READ_LIKE_A_PASTE = frozenset(
 )
 """The other questions: an answer to one is evidence."""
 
+NOT_KNOWN = "unknown"
+"""The answer of who does not know."""
+
 LOCAL_TEAM = "local"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.domain.deployment import Deployment, Setting
 from bot.domain.engines import ENGINES
 from bot.domain.evidence import Evidence, Fact, LogLine
-from bot.domain.incident import READ_LIKE_A_PASTE, Contribution
+from bot.domain.incident import ABOUT_THE_RANK, NOT_KNOWN, READ_LIKE_A_PASTE, Contribution
 from bot.domain.known import Known
 from bot.reading.facts import read_facts
 from bot.reading.flags import read_arguments
@@ -62,7 +62,7 @@ def read(book: Rulebook, contributions: Sequence[Contribution], earlier: int = 0
         facts=tuple(facts), frames=tuple(frames), deployment=deployment, engine=engine,
         ranks=ranks_of(lines, facts, grid, shared_dp=attention_is_split(engine, lines, facts, deployment)),
         engine_version=version, engine_version_range=allowed, version_because=because,
-        lines=quoted, answers=_answers(contributions), redactions=redactions,
+        lines=quoted, answers=_answers(contributions), ranks_said=_ranks_said(contributions), redactions=redactions,
         cut=any(one.truncated for one in contributions), grid=grid,
         speakers=tuple(_first_lines(lines).values()),
         errors=tuple(line for line in lines if line.level in ("ERROR", "CRITICAL", "E")), since=since,
@@ -90,7 +90,7 @@ def _sources(contributions: Sequence[Contribution]) -> list[Contribution]:
         name, mark, value = one.text.partition("=")
         if one.kind in ("paste", "file"):
             found.append(one)
-        elif one.kind == "answer" and mark and name.strip() in READ_LIKE_A_PASTE and value.strip():
+        elif one.kind == "answer" and mark and name.strip() in READ_LIKE_A_PASTE and value.strip() not in ("", NOT_KNOWN):
             found.append(replace(one, text=value, name=name.strip()))
         elif one.kind == "answer" and len(one.text) > LONG_ANSWER:
             found.append(one)
@@ -111,6 +111,17 @@ def _answers(contributions: Sequence[Contribution]) -> dict[str, str]:
     """name=value answers, the newest of each name."""
     pairs = (c.text.partition("=") for c in contributions if c.kind == "answer" and c.text and len(c.text) <= LONG_ANSWER)
     return {name.strip().lower().replace("-", "_"): value.strip() for name, mark, value in pairs if mark}
+
+
+def _ranks_said(contributions: Sequence[Contribution]) -> tuple[str, ...]:
+    """What each person said last of the rank that failed; who does not know says nothing."""
+    newest: dict[str | None, str] = {}
+    for one in contributions:
+        name, _, value = (one.text or "").partition("=")
+        short = one.kind == "answer" and len(one.text or "") <= LONG_ANSWER
+        if short and name.strip().lower().replace("-", "_") in ABOUT_THE_RANK and value.strip() not in ("", NOT_KNOWN):
+            newest[one.author] = value.strip()
+    return tuple(newest.values())
 
 
 _SIGNS = ("Worker", "EngineCore", "VllmWorker", "APIServer")

@@ -82,7 +82,7 @@ class Intake:
 
     def answers(self, body: Mapping[str, Any], said: Sequence[str]) -> tuple[Contribution, ...]:
         """Answers in plain words, as `name=value`."""
-        base: dict[str, Any] = {"author": body.get("user"), "at": moment(body.get("ts")), "message": body.get("ts")}
+        base: dict[str, Any] = {"author": body.get("user"), "at": moment(body.get("at") or body.get("ts")), "message": body.get("ts")}
         return tuple(Contribution("answer", answer, redactions=body.get("hidden", 0), **base) for answer in said)
 
 

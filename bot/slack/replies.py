@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 
+from bot.domain.incident import NOT_KNOWN
 from bot.slack.words import LONG
 
 _RANK = re.compile(
@@ -50,7 +51,7 @@ def answers(text: str, asked: Iterable[str]) -> list[str]:
     if wanted and _ALL.search(line):
         return ["rank=all"]
     if _UNKNOWN.search(line):
-        return [f"{question}=unknown" for question in questions]
+        return [f"{question}={NOT_KNOWN}" for question in questions]
     return []
 
 

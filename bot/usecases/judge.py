@@ -13,6 +13,7 @@ from bot.reading.redact import hidden_in
 from bot.rulebook.book import Rulebook
 from bot.rulebook.load import load_rulebook
 from bot.usecases.as_json import diagnosis_document
+from bot.usecases.said_when import in_order_said
 from bot.usecases.wording import named_change, some_named
 
 REFUTED = "same"
@@ -29,6 +30,7 @@ def judge(book: Rulebook, contributions: Sequence[Contribution], precedents: Seq
     Changes that did not help here are not offered again; those that failed in like incidents (`precedents`) more often than they
     worked are ranked down, and it says so.
     """
+    contributions = in_order_said(contributions)
     moved = moved_at(contributions)
     evidence = read(book, contributions, moved)
     others = strangers(book, contributions, evidence)

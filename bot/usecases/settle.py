@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
@@ -11,6 +12,7 @@ from bot.store.errors import ErasedMeanwhileError
 from bot.usecases.desk import Desk, Viewer, kept
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
+from bot.usecases.said_when import in_order_said, said_after
 from bot.usecases.wording import deed, in_words
 
 OF_A_CHANGE: tuple[Result, ...] = ("fixed", "moved", "same")
@@ -31,11 +33,13 @@ WANTED = "a longer log of the run with that change, from the server's start to i
 
 
 async def settle(
-    desk: Desk, viewer: Viewer, incident_id: str, result: str, note: str | None = None, *, message: str | None = None
-) -> Reply:
+    desk: Desk, viewer: Viewer, incident_id: str, result: str, note: str | None = None, *, message: str | None = None,
+    at: datetime | None = None,
+) -> Reply:  # fmt: skip
     """Record how the newest change ended. `same` refutes it and offers the next one; the outcome is one more contribution.
 
-    `message`: what it was said in; said in the same one again, it is recorded once.
+    `message`: what it was said in; said in the same one again, it is recorded once. `at`: when, where it comes late: what was said of the
+    change since then stands.
     """
     if result not in RESULTS:
         raise Unusable(f"{result!r} is no outcome. It is one of {', '.join(RESULTS)}.")
@@ -44,10 +48,12 @@ async def settle(
     note = redact(note)[0] if note else note
     incident = await find(desk, viewer, incident_id)
     if _was_said(incident, message) and (done := next((trial for trial in reversed(incident.trials) if trial.result), None)):
-        return _reply(incident, done, result, _sentence(incident, done, result))
+        return _reply(incident, done, done.result, _sentence(incident, done, str(done.result)))
     if result in OF_A_CHANGE and not _change(incident):
         raise Unusable(_without_change(incident, result))
-    said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result, message)
+    said = _outcome(desk, viewer, incident, f"{result}: {note}" if note else result, message, at)
+    if (stands := _said_since(incident, said)) is not None:
+        return await _kept_beside(desk, viewer, incident, said, stands)
     document = await _next_document(desk, incident, said) if result == "same" else None
     try:
         trial = await kept(desk).record_outcome(
@@ -55,14 +61,14 @@ async def settle(
             heard=incident.contributions,
         )  # fmt: skip
     except ErasedMeanwhileError:
-        return await settle(desk, viewer, incident_id, result, note, message=message)
+        return await settle(desk, viewer, incident_id, result, note, message=message, at=at)
     after = await find(desk, viewer, incident.id)
     return _reply(after, trial, result, _sentence(after, trial, result))
 
 
-async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | None = None) -> Reply:
+async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | None = None, at: datetime | None = None) -> Reply:
     """Take the newest outcome back, and the change that was offered because of it; the one before it of the same change stands again.
-    `message` as in `settle`.
+    `message` and `at` as in `settle`.
     """
     incident = await find(desk, viewer, incident_id)
     if _was_said(incident, message):
@@ -71,7 +77,9 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
     taken = next((trial for trial in reversed(incident.trials) if trial.result), None)
     if taken is None:
         raise Unusable(f"{incident.id} has no outcome that could be taken back.")
-    said = _outcome(desk, viewer, incident, "undo", message)
+    said = _outcome(desk, viewer, incident, "undo", message, at)
+    if (stands := _said_since(incident, said)) is not None:
+        return await _kept_beside(desk, viewer, incident, said, stands)
     document = None
     if taken.result == "same":
         document = await _judged(desk, incident, said)
@@ -82,7 +90,7 @@ async def undo(desk: Desk, viewer: Viewer, incident_id: str, *, message: str | N
             viewer.team, incident.id, viewer.user, contributions=(said,), document=document, heard=incident.contributions
         )
     except ErasedMeanwhileError:
-        return await undo(desk, viewer, incident_id, message=message)
+        return await undo(desk, viewer, incident_id, message=message, at=at)
     after = await find(desk, viewer, incident.id)
     left = trial or replace(taken, result=None)
     return _reply(after, left, left.result, _taken_back(incident, left))
@@ -130,10 +138,25 @@ def _was_said(incident: Incident, message: str | None) -> bool:
     return message is not None and any(one.kind == "outcome" and one.message == message for one in incident.contributions)
 
 
-def _outcome(desk: Desk, viewer: Viewer, incident: Incident, text: str, message: str | None) -> Contribution:
+def _said_since(incident: Incident, said: Contribution) -> Trial | None:
+    """The trial whose result was said after this word, which only arrives now."""
+    newest = next((one for one in reversed(in_order_said(incident.contributions)) if one.kind == "outcome"), None)
+    if newest is None or not said_after(newest, said):
+        return None
+    return next((trial for trial in reversed(incident.trials) if trial.result), None)
+
+
+async def _kept_beside(desk: Desk, viewer: Viewer, incident: Incident, said: Contribution, stands: Trial) -> Reply:
+    """A word that came late is kept as what it is, one of before."""
+    await kept(desk).append(incident.origin, (said,), None, into=incident.id)
+    after = await find(desk, viewer, incident.id)
+    return _reply(after, stands, stands.result, f"What was said after it stands. {_sentence(after, stands, str(stands.result))}")
+
+
+def _outcome(desk: Desk, viewer: Viewer, incident: Incident, text: str, message: str | None, at: datetime | None) -> Contribution:
     """An outcome as a contribution; its name is the remedy that it speaks about."""
     remedy = incident.trials[-1].change.get("id") if incident.trials else None
-    return Contribution("outcome", text, name=remedy, author=viewer.user, message=message, at=desk.now())
+    return Contribution("outcome", text, name=remedy, author=viewer.user, message=message, at=at or desk.now())
 
 
 def _others(document: Mapping[str, Any], change: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -285,3 +285,38 @@ WAKING = "\n".join(
 @pytest.mark.parametrize(("cards", "number"), [("on 4 x A800", None), ("on one A800", 0), ("", 0)])
 def test_of_engines_that_a_trainer_wakes_on_several_cards_none_tells_its_place(cards: str, number: int | None) -> None:
     assert (judged(f"Waking up {cards} fails\n{WAKING}")["rank"] or {}).get("number") == number
+
+
+def answered(*answers: tuple[str, str], log: str = UNSIGNED) -> tuple[int | None, list[str]]:
+    """(rank, notes on the answers) of what people said one after the other, each with who said it."""
+    said = [Contribution("answer", f"rank={value}", author=author) for author, value in answers]
+    document = judge(load_rulebook(), [Contribution("paste", log), *said])
+    return (document["rank"] or {}).get("number"), [note for note in document["notes"] if "answer" in note]
+
+
+@pytest.mark.parametrize(
+    ("answers", "rank"),
+    [
+        ([("UA", "2"), ("UB", "2")], 2),
+        ([("UA", "2"), ("UB", "Worker_TP2")], 2),
+        ([("UA", "2"), ("UA", "5")], 5),  # who corrects himself
+        ([("UA", "2"), ("UB", "5"), ("UA", "5")], 5),  # who is convinced
+        ([("UA", "2"), ("UB", "unknown")], 2),
+    ],
+)
+def test_who_agrees_is_followed(answers: list[tuple[str, str]], rank: int) -> None:
+    assert answered(*answers) == (rank, [])
+
+
+def test_of_two_who_differ_neither_is_followed_and_both_are_named() -> None:
+    said = "The answers '2' and '5' differ, so neither is followed: the line of the first error settles it."
+    assert answered(("UA", "2"), ("UB", "5")) == (None, [said])
+    assert answered(("UA", "2"), ("UB", "all"))[0] is None
+
+
+def test_of_two_who_differ_only_the_one_whom_the_tag_refutes_is_named() -> None:
+    log = worker("Worker_TP2", oom("1.00 GiB", "0.50 GiB", gpu=2))
+    assert answered(("UA", "2"), ("UB", "5"), log=log) == (
+        2,
+        ["The answer '5' is not followed: what failed signs as Worker_TP2, which is rank 2."],
+    )

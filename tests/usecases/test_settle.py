@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,19 @@ async def test_an_erased_incident_can_still_be_settled(tmp_path: Path) -> None:
         await store.forget("local", "1")
         found = (await settle(desk, LOCAL, "1", "same")).document
         assert found["next"]["id"] == "lower-max-num-seqs"
+
+
+async def test_what_was_said_before_and_comes_late_changes_no_outcome(tmp_path: Path) -> None:
+    early, later = (datetime(2026, 11, 30, 12, minute, tzinfo=UTC) for minute in (0, 5))
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        await settle(desk, LOCAL, "1", "fixed", message="b", at=later)
+        for _ in range(2):  # heard twice, kept once
+            told = (await settle(desk, LOCAL, "1", "same", message="a", at=early)).document
+            assert told["outcome"] == "fixed"
+        undone = (await undo(desk, LOCAL, "1", message="c", at=early)).document
+        assert undone["says"].startswith("What was said after it stands. Noted: lowering")
+        shown = (await show(desk, LOCAL, "1")).document
+        assert [trial["outcome"] for trial in shown["trials"]] == ["fixed"]
+        assert [one["text"] for one in shown["contributions"][1:]] == ["fixed", "same", "undo"]
+        assert (await settle(desk, LOCAL, "1", "moved", message="d", at=later + timedelta(1))).document["outcome"] == "moved"

@@ -8,6 +8,7 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
+from bot.domain.incident import NOT_KNOWN
 from bot.pictures import alt_text, bars_of, budget_png
 from bot.slack.allowance import used_up
 from bot.slack.calls import UnsureError, is_final
@@ -15,10 +16,10 @@ from bot.slack.conversation import diagnose, message_of
 from bot.slack.files import GONE
 from bot.slack.inbox import Arrival
 from bot.slack.installs import refusal
-from bot.slack.intake import Gathered
+from bot.slack.intake import Gathered, moment
 from bot.slack.offers import SHOW, asked_of, said_of
 from bot.slack.outbox import Place, Upload
-from bot.slack.render.diagnosis import DONT_KNOW, undoes
+from bot.slack.render.diagnosis import undoes
 from bot.slack.render.escape import cut
 from bot.slack.render.evidence import evidence_text
 from bot.slack.render.forms import log_form, sizing_form
@@ -148,21 +149,22 @@ async def _incident(room: Room, job: Job) -> None:
 
 def _answers(action: str, extra: str) -> list[str]:
     """A picked rank, or that nobody knows: `name=value` for each question it answers."""
-    if action == "answer_rank" and extra != DONT_KNOW:
+    if action == "answer_rank" and extra != NOT_KNOWN:
         return [f"rank={extra}"]
-    return [f"{question}={DONT_KNOW}" for question in (["failing_rank"] if action == "answer_rank" else extra.split(","))]
+    return [f"{question}={NOT_KNOWN}" for question in (["failing_rank"] if action == "answer_rank" else extra.split(","))]
 
 
 async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str) -> None:
     body = job.body
     viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
+    at = moment(body["at"])
     try:
         if body["action"] == "undo" and await _is_undone(room, job, incident):
             await _tell(room, job, "That outcome was taken back before, or another one came after it.")
         elif body["action"] == "undo":
-            await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key)
+            await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key, at=at)
         elif (settled := await _settled(room, job, incident, trial)) is None:
-            await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key)
+            await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key, at=at)
         elif settled != body["action"]:
             await _tell(room, job, f"This change is already marked: {SAID.get(settled, settled)}. Press Undo first.")
     except Unusable as unusable:

@@ -14,6 +14,7 @@ from bot.slack.calls import is_final
 from bot.slack.conversation import eyes_off, eyes_on, give_alone, incident_of, place_of, show
 from bot.slack.hint import hint
 from bot.slack.installs import refusal
+from bot.slack.intake import moment
 from bot.slack.offers import quoted, reading
 from bot.slack.outbox import Place
 from bot.slack.render.audit import audit_message
@@ -163,12 +164,13 @@ async def _outcome(room: Room, asked: Asked) -> Said:
     at = next((at for at, word in enumerate(words) if word.lower() in (*RESULTS, "undo")), None)
     if wanted is None or at is None:
         return [], "For example: outcome D-0187 fixed (or moved, same, wrong, other, undo)"
-    viewer = asked.sight.viewer
+    body = asked.job.body
+    viewer, said_at = asked.sight.viewer, moment(body.get("at") or body.get("ts"))
     if words[at].lower() == "undo":
-        reply = await room.asks.undo(room.desk, viewer, wanted, message=asked.job.arrival.key)
+        reply = await room.asks.undo(room.desk, viewer, wanted, message=asked.job.arrival.key, at=said_at)
     else:
         note = " ".join(words[at + 1 :]) or None
-        reply = await room.asks.settle(room.desk, viewer, wanted, words[at].lower(), note, message=asked.job.arrival.key)
+        reply = await room.asks.settle(room.desk, viewer, wanted, words[at].lower(), note, message=asked.job.arrival.key, at=said_at)
     await room.asks.show_anew(room.desk, viewer, wanted)
     return [], str(reply.document["says"])
 
