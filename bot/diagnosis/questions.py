@@ -15,16 +15,17 @@ MOST = 2
 
 
 def questions(book: Rulebook, scene: Scene, phase: Phase, verdict: str, rank: Rank | None) -> tuple[FollowUp, ...]:
-    """The questions that split what is still possible best, first; none whose answer stands in the paste or was given."""
+    """The questions that split what is still possible best, first; none whose answer stands in the paste or was given.
+
+    Where the phase stays open the first of them is named all the same: it says what is missing, also to who does not know.
+    """
     askable = [rule for rule in book.questions if holds(scene, all_=rule.all, any_=rule.any, none=rule.none)]
     launcher = scene.evidence.deployment.launcher
-    asked = []
-    for wanted in dict.fromkeys(_worth_asking(scene, phase, verdict, rank)):
-        rule = next((rule for rule in askable if rule.id == wanted), None)  # of several wordings the first that suits the evidence
-        if rule is None or wanted in scene.evidence.answers:
-            continue
-        asked.append(_follow_up(rule, launcher.value if launcher else "shell"))
-    return tuple(asked[:MOST])
+    wanted = dict.fromkeys(_worth_asking(scene, phase, verdict, rank))
+    # of several wordings the first that suits the evidence
+    suited = [rule for one in wanted if (rule := next((rule for rule in askable if rule.id == one), None)) is not None]
+    asked = [rule for rule in suited if rule.id not in scene.evidence.answers] or (suited[:1] if phase == "unknown" else [])
+    return tuple(_follow_up(rule, launcher.value if launcher else "shell") for rule in asked[:MOST])
 
 
 def _follow_up(rule: QuestionRule, launcher: str) -> FollowUp:

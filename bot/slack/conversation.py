@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from slack_sdk.errors import SlackApiError
 
-from bot.domain.incident import Contribution, Incident, Origin
+from bot.domain.incident import NOT_KNOWN, Contribution, Incident, Origin
 from bot.slack.allowance import used_up
 from bot.slack.calls import is_final
 from bot.slack.installs import refusal
@@ -15,7 +15,7 @@ from bot.slack.intake import Gathered
 from bot.slack.offers import reading
 from bot.slack.outbox import Place
 from bot.slack.render.blocks import Block, line, rich, small
-from bot.slack.render.diagnosis import diagnosis_message
+from bot.slack.render.diagnosis import ROUNDS, diagnosis_message
 from bot.slack.render.limits import fit_message
 from bot.slack.render.notices import for_you_alone
 from bot.slack.repeats import repeated
@@ -189,8 +189,16 @@ def message_of(kept: Incident | None, document: Mapping[str, Any], remark: str |
     """Blocks and text of an incident as it stands; `kept` None where nothing is kept."""
     if kept is None:
         return diagnosis_message(document, (), remark)
+    shown = [shown_trial(trial) for trial in kept.trials]
+    return diagnosis_message(document, shown, remark, rounds=_rounds(kept, document), heard=heard_since(kept))
+
+
+def _rounds(kept: Incident, document: Mapping[str, Any]) -> int:
+    """How often something was added since the first question; the last round, where nobody knows what is still open."""
     said = {c.message or c.at for c in kept.contributions if c.kind in ("paste", "file", "answer")}
-    return diagnosis_message(document, [shown_trial(trial) for trial in kept.trials], remark, rounds=len(said) - 1, heard=heard_since(kept))
+    answers = {c.text for c in kept.contributions if c.kind == "answer"}
+    not_known = all(f"{question['id']}={NOT_KNOWN}" in answers for question in document.get("questions") or ())
+    return ROUNDS if not_known else len(said) - 1
 
 
 def heard_since(kept: Incident) -> bool:

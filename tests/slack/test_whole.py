@@ -52,6 +52,36 @@ async def test_from_the_paste_to_the_outcome_with_everything_real(world: World) 
         judges.close()
 
 
+TAIL = """torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB.
+RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}
+"""
+"""The end of that log, as people paste it first."""
+
+
+async def test_a_tail_its_answers_and_then_the_log(world: World) -> None:
+    judges = Judges()
+    try:
+        desk = Desk(world.settings(), load_rulebook, judges.judge, lambda: datetime.now(UTC))
+        async with world.bot(asks=Asks(), desk=desk):
+            ts = await world.ann.mention(world.channel, TAIL)
+            await world.answer(world.channel, ts, lambda said: "I don't know" in said)
+            await world.bob.say(world.channel, "I don't know", thread=ts)
+            await world.answer(world.channel, ts, lambda said: "What would decide it: Which lines about memory" in said)
+            early = world.slack.clock.ts()
+            await world.bob.say(world.channel, "rank 4", thread=ts)
+            await world.answer(world.channel, ts, lambda said: "4, known by your answer" in said)
+            await world.bob.say(world.channel, "rank 3", thread=ts, ts=early)
+            await world.quiet()
+            assert "4, known by your answer" in words(world.answers(world.channel)[0])
+            await world.ann.say(world.channel, "rank 5", thread=ts)
+            await world.answer(world.channel, ts, lambda said: "'4' and '5' differ" in said and "not decided by the evidence" in said)
+            await world.ann.say(world.channel, CAPTURE, thread=ts)
+            await world.answer(world.channel, ts, lambda said: "rank 1 (Worker_TP1)" in said and "certain" in said)
+            assert len(world.answers(world.channel)) == 1
+    finally:
+        judges.close()
+
+
 async def test_doctor_asks_slack_without_the_bot_running(world: World) -> None:
     store = await open_store(world.url)
     settings = world.settings()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.incident import NOT_KNOWN
 from bot.slack.render.blocks import (
     Block,
     actions,
@@ -33,7 +34,6 @@ from bot.usecases.settle import CHECKLIST, NONE_LEFT, WANTED
 from bot.usecases.wording import engine_of, in_few_words, in_words, left_alone, named_rank, phase_of, some_named, what_worked, which_rank
 
 Document = Mapping[str, Any]
-DONT_KNOW = "unknown"
 ROUNDS = 2
 _AFTER = {
     "fixed": " A start-up is no proof of stability. Next, test:",
@@ -199,9 +199,11 @@ def _questions(document: Document, rounds: int) -> list[Block]:
     shown: list[Block] = []
     if document["questions"] and rounds >= ROUNDS:
         unknown = " ".join(cut(str(question["text"]), 200) for question in document["questions"][:2])
-        said = [line(bold("I have stopped asking. "), f"What is said above holds without it; this would still change it: {unknown}")]
+        holds = "What is said above holds without it; this would still change it:"
+        left = "Without it the phase stays open. What would decide it:" if document["phase"] == "unknown" else holds
+        said = [line(bold("I have stopped asking. "), f"{left} {unknown}")]
         if how := document["questions"][0].get("how"):
-            said += [line(bold("Next: "), "should it turn up, reply with what this prints"), code(cut(str(how), 500))]
+            said += [line(bold("Next: "), "should it turn up, reply with the log or what this prints"), code(cut(str(how), 500))]
         return [rich(*said)]
     for question in document["questions"][:2]:
         first = not shown and document["phase"] == "unknown"
@@ -231,7 +233,7 @@ def _ranks(document: Document) -> Block:
     sizes = [deployment.get(key) or 1 for key in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")]
     world = min(max(sizes[0] * sizes[1] * sizes[2], deployment.get("gpu_count") or 1), 98)
     names = [option(f"Rank {number}", f"{document['id']} {number}") for number in range(world if world > 1 else 8)]
-    return menu("answer_rank", "Failing rank", [*names, option("I don't know", f"{document['id']} {DONT_KNOW}")])
+    return menu("answer_rank", "Failing rank", [*names, option("I don't know", f"{document['id']} {NOT_KNOWN}")])
 
 
 def _similar(document: Document) -> list[Block]:
