@@ -117,3 +117,16 @@ def test_a_title_above_workers_of_several_names_no_rank() -> None:
 def test_the_check_is_heard_in_italian_with_its_figures(free: str, change: str) -> None:
     document = judged(f"All'avvio vLLM 0.20 dice che la memoria libera ({free} su 44.4 GiB) è meno di quella richiesta (0.92).")
     assert (document["phase"], document["verdict"], document["recommendation"]["id"]) == ("startup_check", "likely", change)
+
+
+@pytest.mark.parametrize(
+    ("words", "phase"),
+    [
+        ("We run it with --enforce-eager.", "kv_cache_allocation"),
+        ("--enforce-eager is already set.", "kv_cache_allocation"),
+        ("If we run it with --enforce-eager nothing fails.", "graph_capture"),
+    ],
+)
+def test_an_engine_that_is_said_to_run_eager_captures_nothing(words: str, phase: str) -> None:
+    sized = "(EngineCore pid=1) INFO 04-09 11:02:18 [kv_cache_utils.py:1087] GPU KV cache size: 98,304 tokens"
+    assert judged(f"{words}\n{sized}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.")["phase"] == phase
