@@ -13,6 +13,17 @@ _SHORT_OF_MEMORY = re.compile(
     r"NCCL WARN.*memory|No available Mamba|HIP out of memory|Tried to allocate|does not fit in (?:GPU )?memory",
     re.IGNORECASE,
 )
+# Of these, what people say of the matter itself; and what says that it happened.
+_NAMED = re.compile(r"out of memory|\bOOM\b|\bKilled\b", re.IGNORECASE)
+_HAPPENED = re.compile(
+    r"\b(?:CUDA|HIP|GPU|device|host)(?: error)?:? out of memory|\bout of memory[:.]|"
+    r"\b(?:ran|runs?|running|is|are|was|goes|go|went|going) out of memory|"
+    r"\b(?:crash|fail)\w*|\b(?:dies|died|dying|kills|exits|exited|restarts|restarted)\b|"
+    r"\bOOM\b\W*(?:on|in|when|while|whilst|during|with|after|before|again|at (?:start|load|boot))\b|"
+    r"\b(?:got|gets?|getting|hits?|hitting|had|having|see|seeing) (?:an? |the |this |cuda |gpu )*OOM\b|"
+    r"\d ?[MG]i?B\b|\brank ?\d|\bworker_?\w*\d|\b(?:pod|container)\b",
+    re.IGNORECASE,
+)
 # Each phrase above holds one of these. A large text is looked through for them first: a pattern of many choices takes seconds for 20 MB.
 _TELLING = (
     "outofmemory", "out of memory", "oom", "no available", "free memory on device", "less than desired", "is larger than the",
@@ -88,6 +99,14 @@ def short_of_memory(text: str) -> bool:
             return True
         start = end
     return False
+
+
+def shows_shortage(text: str) -> bool:
+    """Is it evidence, and no talk? A line that only names the matter (“the OOM talk is at 3”) must also say that something ran out."""
+    if not short_of_memory(text):
+        return False
+    talk = len(text) < LONG and "\n" not in text.strip() and not _LOGGED.search(text)
+    return not talk or _SHORT_OF_MEMORY.search(_NAMED.sub(" ", text)) is not None or _HAPPENED.search(text) is not None
 
 
 def _speaks_of_it(text: str) -> bool:

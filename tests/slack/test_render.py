@@ -378,3 +378,14 @@ def test_of_many_ranks_the_ends_and_the_middle_are_named_and_where_the_rest_is()
     lowest = {**document, "rank": {**document["rank"], "number": 0}}
     (rows,) = (block["rows"] for block in diagnosis_message(lowest)[0] if block["type"] == "table")
     assert [line[-1]["text"] for line in rows[1:]] == ["failed, least KV pool", "median KV pool", "most KV pool"]
+
+
+def test_a_value_that_was_not_read_is_said_before_the_answer_and_in_the_text() -> None:
+    unread = "tensor_parallel_size is 'lots'; it takes a whole number, for example 8; left out."
+    blocks, text = sizing_message({**SIZING, "corrections": [unread]}, "llama tp=lots")
+    assert "'lots'" in json.dumps(blocks[1])
+    assert text.startswith("Not read: tensor_parallel_size is 'lots'")
+    read = "'users' read as seqs."
+    blocks, text = sizing_message({**SIZING, "corrections": [read]}, "llama users=4")
+    assert "How I read it" not in json.dumps(blocks[1])
+    assert "Not read" not in text

@@ -140,6 +140,7 @@ async def test_an_unwatched_channel_is_left_alone_and_a_watched_one_answers_evid
         assert ack.status == 200
         await world.until(lambda: "Watching" in words(world.ann.sees(world.channel)[-1]) if world.ann.sees(world.channel) else False)
         await world.bob.say(world.channel, "shall we order pizza?")
+        await world.bob.say(world.channel, "the OOM killer talk is at 3")
         ts = await world.bob.say(world.channel, CRASH)
         await world.answer(world.channel, ts)
         await world.quiet()
@@ -283,6 +284,8 @@ async def test_the_sizing_form_answers_the_asker_who_shares_it_or_changes_its_in
         ack = await world.ann.slash(world.channel, "size")
         assert ack.body["text"]
         view = await world.until(lambda: world.ann.view() if world.slack.views else None)
+        ack = await world.ann.submit(view, {"model": "llama-70b-fp8", "gpu": "H100", "tp": "lots", "ctx": "long"})
+        assert set(ack.body["errors"]) == {"tp", "ctx"}
         ack = await world.ann.submit(view, {"model": "llama-70b-fp8", "gpu": "H100", "tp": "4", "ctx": "131072", "kv": "fp8"})
         assert ack.body["response_action"] == "update"
         shown = await world.until(lambda: world.ann.sees(world.channel))

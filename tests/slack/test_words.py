@@ -3,7 +3,7 @@
 import pytest
 
 from bot.slack import words
-from bot.slack.words import Verb, short_of_memory, verb
+from bot.slack.words import Verb, short_of_memory, shows_shortage, verb
 
 NOISE = "INFO 11-30 04:10:02 [loggers.py:127] Engine 000: no room: 1371 requests zoomed to, exit code 1, cache larger than before\n"
 SAID = (
@@ -40,3 +40,27 @@ def test_a_verb_ends_at_whatever_space_is_typed_or_copied(space: str) -> None:
 
 def test_a_command_may_go_over_several_lines() -> None:
     assert verb("size llama-70b\n gpu=H100\n", typed_as_command=True) == Verb("size", "llama-70b gpu=H100")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the OOM killer talk is at 3",
+        "OOM party on Friday",
+        "who owns the OOM runbook?",
+        "I remember OOM jokes",
+        "Killed it in the demo!",
+        "an article on out of memory bugs",
+    ],
+)
+def test_who_only_names_the_matter_shows_no_shortage(said: str) -> None:
+    assert not shows_shortage(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["CUDA out of memory", "vllm ran out of memory", "OOM on 2xH100 with llama 70b", "our pod is OOM", "OOMKilled", "Tried to allocate 2.00 GiB",
+     "Out of memory: Killed process 4711 (python3)", "we get OOM since Monday", "it crashed, OOM", "OOM again", "OOM\nKilled", "exit code 137"],
+)  # fmt: skip
+def test_what_says_that_it_happened_shows_one(said: str) -> None:
+    assert shows_shortage(said)

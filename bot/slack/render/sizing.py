@@ -15,10 +15,11 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
     """Blocks and text. `words` is the question as asked: the buttons carry it."""
     blocks = [
         header(_verdict(document)),
+        *(_corrections(document) if _left_out(document) else []),
         *_why(document),
         *_table(document),
         *_requests(document),
-        *_corrections(document),
+        *([] if _left_out(document) else _corrections(document)),
         *_ways(document),
         *_command(document),
     ]
@@ -28,9 +29,15 @@ def sizing_message(document: Document, words: str, *, shared_by: str | None = No
     elif len(words) <= VALUE:
         share = button("share", "Share in channel", words or "-", "Share this sizing in the channel")
         blocks.append(actions(share, button("change_inputs", "Change inputs", words or "-", "Change the inputs of this sizing")))
-    return fit_message(blocks), cut(
-        f"{_verdict(document)}. {str(document.get('why') or '')[:1].upper()}{str(document.get('why') or '')[1:]}", FALLBACK
-    )
+    why = str(document.get("why") or "")
+    unread = [f"Not read: {cut(item, 200)}." for item in _left_out(document)[:2]]
+    return fit_message(blocks), cut(" ".join([*unread, f"{_verdict(document)}. {why[:1].upper()}{why[1:]}"]), FALLBACK)
+
+
+def _left_out(document: Document) -> list[str]:
+    """What could not be read: the answer is of another question than the one that was asked, so this comes before it."""
+    said = map(str, document.get("corrections") or ())
+    return [item.rstrip(".") for item in said if "left out" in item and ("it takes" in item or "=" in item)]
 
 
 def _verdict(document: Document) -> str:
@@ -103,7 +110,8 @@ def _requests(document: Document) -> list[Block]:
 
 def _corrections(document: Document) -> list[Block]:
     said = [str(item) for item in document.get("corrections") or ()]
-    return [rich(line(bold("How I read it: "), cut(" ".join(said), 800)))] if said else []
+    label = "Not all of it was read: " if _left_out(document) else "How I read it: "
+    return [rich(line(bold(label), cut(" ".join(said), 800)))] if said else []
 
 
 def _ways(document: Document) -> list[Block]:

@@ -11,7 +11,7 @@ from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.thread import questions, said_in
 from bot.slack.surfaces.verbs import refresh
 from bot.slack.withdrawn import withdraw
-from bot.slack.words import is_evidence, short_of_memory
+from bot.slack.words import is_evidence, shows_shortage
 
 REMARK = "Updated with the edited message"
 
@@ -32,7 +32,7 @@ async def work(room: Room, job: Job) -> None:
         return
     place = place_of(body)
     asked = body["mention"] or place.channel.startswith("D")
-    asked = asked or (short_of_memory(body["text"]) and await room.store.watched(job.who.team, place.channel))
+    asked = asked or (shows_shortage(body["text"]) and await room.store.watched(job.who.team, place.channel))
     if asked and (body["files"] or is_evidence(body["text"])):
         await diagnose(room, job, place, await hear(room, job, place), remark=REMARK)
 

@@ -22,6 +22,7 @@ from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
 from bot.slack.words import Verb
 from bot.usecases.reply import Unusable
+from bot.usecases.sizing.arguments import argument_of, value_of
 
 
 def takes(arrival: Arrival) -> bool:
@@ -35,10 +36,25 @@ def says(arrival: Arrival) -> dict[str, Any] | None:
     if body["callback"] == SIZING:
         if not str(body["values"].get("model") or "").strip():
             return {"response_action": "errors", "errors": {"model": "Name a model: a Hugging Face id, for example Qwen/Qwen3-32B."}}
+        if unread := _unread(body["values"]):
+            return {"response_action": "errors", "errors": unread}
         return {"response_action": "update", "view": notice_view("Working it out…")}
     if not body["files"] and not str(body["values"].get("text") or "").strip():
         return {"response_action": "errors", "errors": {"log": "Add the log as a file, or paste its first error below."}}
     return {"response_action": "update", "view": notice_view("Reading the log…")}
+
+
+def _unread(values: Mapping[str, Any]) -> dict[str, str]:
+    """A sentence for each field of a figure that holds none."""
+    said = {}
+    for name in ("tp", "ctx"):
+        given, argument = str(values.get(name) or "").strip(), argument_of(name)
+        try:
+            if given and argument and not any(sign.isdigit() for sign in given):
+                value_of(argument, given)
+        except ValueError as unread:
+            said[name] = str(unread).partition("; ")[2].capitalize() + "."
+    return said
 
 
 async def work(room: Room, job: Job) -> None:

@@ -7,12 +7,12 @@ from bot.slack.conversation import diagnose, eyes_off, eyes_on, incident_of, pla
 from bot.slack.inbox import Arrival
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.surface import Surface
-from bot.slack.words import short_of_memory
+from bot.slack.words import shows_shortage
 
 
 def takes(arrival: Arrival) -> bool:
     """Any other message in a channel, other bots' alerts included; whether the channel is watched is asked of the store."""
-    return arrival.kind == "message" and bool(arrival.body["files"] or short_of_memory(arrival.body["text"]))
+    return arrival.kind == "message" and bool(arrival.body["files"] or shows_shortage(arrival.body["text"]))
 
 
 async def work(room: Room, job: Job) -> None:
@@ -28,12 +28,12 @@ async def read_alert(room: Room, job: Job) -> None:
     if body["bot"] and await incident_of(room, job, place) is not None and not job.again:
         return
     if said := await used_up(room, job, place):
-        if short_of_memory(body["text"]):
+        if shows_shortage(body["text"]):
             await say_so(room, job, place, said)
         return
     gathered = await room.intake.gather(job.who, body)
     # Beside the event loop: a file may have 20 MB.
-    if not await asyncio.to_thread(lambda: any(short_of_memory(c.text or "") for c in gathered.contributions)):
+    if not await asyncio.to_thread(lambda: any(shows_shortage(c.text or "") for c in gathered.contributions)):
         return
     await eyes_on(room, job)
     try:

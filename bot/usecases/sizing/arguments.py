@@ -82,11 +82,13 @@ def argument_of(spelling: str) -> Argument | None:
 def value_of(argument: Argument, text: str) -> Any:
     """A value as people write it: 128k, 0.9, 90%, 46.1GB, on. ValueError with a sentence when it has no such form."""
     from bot.domain.size import parse_size
+    from bot.rulebook.sizing_words import load_sizing_words
 
     try:
         match argument.kind:
             case "count":
-                return int(text.replace(",", "").replace("_", ""))
+                figure = text.replace(",", "").replace("_", "")
+                return load_sizing_words().numbers.get(figure.lower()) or int(figure)
             case "tokens":
                 return _tokens(text)
             case "fraction":

@@ -49,5 +49,5 @@ def _hint(reader: Reader, word: str) -> str:
         return f": a size names no card, write which ({', '.join(cards[:4])}, …)" if cards else ""
     near = difflib.get_close_matches(word.lower(), [*BY_NAME, *ALONE, *QUANTIZATIONS], n=1, cutoff=0.7)
     cards = list(reader.gpus.nearest(word, 1)) if re.search(r"\d", word) and re.search("[A-Za-z]", word) else []
-    found = near[0] if near and near[0] != word.lower() else cards[0] if cards else None
+    found = near[0] if near and near[0] != word.lower().rstrip("=:") else cards[0] if cards else None
     return f"; did you mean {found}?" if found else ""
