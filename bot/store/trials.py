@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from bot.domain.as_done import as_done
 from bot.domain.incident import Result, Trial
 from bot.store import rollups
 from bot.store.derived import change_key
@@ -37,8 +38,9 @@ def record(connection: Connection, incident: Mapping[str, Any], result: Result, 
         rows = _standing(connection, key)
     newest = rows[-1]
     number = newest["number"]
-    said = {"result": result, "note": plain(note), "by": plain(by), "at": now}
+    said: dict[str, Any] = {"result": result, "note": plain(note), "by": plain(by), "at": now}
     _note(connection, incident, number, said)
+    said |= _made(newest, said["note"])
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**said))
     rollups.adjust_tried(connection, [newest], [{**newest, **said}])
     return _trial(_standing(connection, key)[-1])
@@ -56,6 +58,7 @@ def undo(connection: Connection, incident: Mapping[str, Any], by: str | None, no
     number = last["number"]
     _note(connection, incident, number, {"result": "undo", "note": None, "by": plain(by), "at": now})
     before = _said_before(connection, key, number)
+    before |= _made(last, before["note"])
     connection.execute(update(trials).where(trials.c.incident == key, trials.c.number == number).values(**before))
     left = {**last, **before}
     trial = _trial(left)
@@ -76,6 +79,12 @@ def _said_before(connection: Connection, key: int, trial: int) -> dict[str, Any]
         else:
             standing.append({name: word[name] for name in ("result", "note", "by", "at")})
     return standing[-1] if standing else {"result": None, "note": None, "by": None, "at": None}
+
+
+def _made(trial: Mapping[str, Any], note: str | None) -> dict[str, Any]:
+    """What a trial's row says of its change: as it was suggested, or as `note` says that it was made."""
+    change = as_done(unpack_document(trial["change"]), note)
+    return {name: plain(change.get(name)) for name in ("direction", "value")}
 
 
 def standing(connection: Connection, key: int, judged: Mapping[str, Any]) -> dict[str, Any]:

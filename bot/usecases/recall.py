@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from bot.domain.as_done import as_done
 from bot.domain.incident import Contribution, Incident, Trial
 from bot.store.numbers import label, stamp
 from bot.store.query import parse
@@ -68,10 +69,10 @@ def may_see(viewer: Viewer, incident: Incident) -> bool:
 
 
 def shown_trial(trial: Trial) -> dict[str, Any]:
-    """A trial as JSON."""
+    """A trial as JSON, its change as it was made."""
     return {
         "number": trial.number,
-        "change": dict(trial.change),
+        "change": dict(as_done(trial.change, trial.note)),
         "outcome": trial.result,
         "note": trial.note,
         "by": trial.by,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from bot.domain.as_done import as_done
 from bot.domain.incident import RESULTS, Contribution, Incident, Result, Trial
 from bot.reading.redact import redact
 from bot.store.derived import change_key
@@ -184,7 +185,7 @@ def _next(incident: Incident, trial: Trial) -> Mapping[str, Any] | None:
 
 
 def _sentence(incident: Incident, trial: Trial, result: str) -> str:
-    change = deed(trial.change)
+    change = deed(as_done(trial.change, trial.note))
     if result == "fixed":
         return f"Noted: {change} fixed it. A start is not yet proof: give it the workload test."
     if result == "moved":

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.incident import Contribution, Origin
 from bot.usecases.desk import Viewer
-from bot.usecases.recall import show
+from bot.usecases.recall import history, show
 from bot.usecases.reply import Unusable
 from bot.usecases.settle import settle, undo
 from tests.store.material import LOWER_SEQS, document, paste
@@ -85,6 +85,18 @@ async def test_same_takes_the_change_back_and_offers_the_next(tmp_path: Path, ju
         ]
         said = kept.contributions[-1]
         assert (said.kind, said.text, said.name) == ("outcome", "same: at 0.85 too", "lower-gpu-memory-utilization")
+
+
+async def test_what_was_made_with_another_value_is_recorded_with_that_one_until_it_is_taken_back(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as (desk, store):
+        await store.append(Origin(), [paste()], document())
+        found = (await settle(desk, LOCAL, "1", "fixed", "it worked with 0.8")).document
+        assert found["says"].startswith("Noted: lowering --gpu-memory-utilization to 0.8 fixed it.")
+        assert (await show(desk, LOCAL, "1")).document["trials"][0]["change"]["value"] == "0.8"
+        assert (await history(desk, LOCAL, "")).document["rows"][0]["value"] == "0.8"
+        await undo(desk, LOCAL, "1")
+        assert (await show(desk, LOCAL, "1")).document["trials"][0]["change"]["value"] == "0.85"
+        assert (await history(desk, LOCAL, "")).document["rows"][0]["value"] == "0.85"
 
 
 async def test_same_again_and_again_ends_with_a_request_for_a_longer_log(tmp_path: Path) -> None:
