@@ -243,6 +243,6 @@ async def _tell_hidden(room: Room, job: Job, place: Place, hidden: int) -> None:
     author = job.body.get("user")
     if not hidden or not author or job.body.get("bot"):
         return
-    what = "1 secret" if hidden == 1 else f"{hidden:,} secrets"
-    said = f"{what} hidden before anything was stored. It was posted in Slack all the same: rotate it."
+    what, were, them = ("1 secret", "It was", "it") if hidden == 1 else (f"{hidden:,} secrets", "They were", "them")
+    said = f"{what} hidden before anything was stored. {were} posted in Slack all the same: rotate {them}."
     await room.asides.alone(job.who, place, author, said, about=job.arrival.key, name="hidden")

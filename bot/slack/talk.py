@@ -33,6 +33,11 @@ _OUTCOMES: tuple[tuple[Result, re.Pattern[str]], ...] = (
     ("fixed", re.compile(_FIXED, re.IGNORECASE)),
 )
 _TAKEN_BACK = re.compile(r"\b(?:not|never|but|until|before|if|only|except)\b|n['’]t\b|\?|？", re.IGNORECASE)
+_THANKS = re.compile(
+    r"(?:(?:ok|okay|great|nice|cool|perfect|many|got it)[ ,.!]+)*(?:thanks|thank you|thx|ty|cheers|merci|danke|gracias)"
+    r"(?:[ ,]+(?:a lot|so much|very much|all|again|bot|oombot|everyone|that helped|for (?:the|your) help))*\W*",
+    re.IGNORECASE,
+)
 _SHORT = 120  # characters: how a change ended is said in a line
 
 
@@ -45,6 +50,11 @@ def only_asks(text: str) -> bool:
 def asks_to_size(text: str) -> bool:
     """A question whether something fits, or what it takes."""
     return only_asks(text) and _TO_SIZE.search(text) is not None
+
+
+def is_thanks(text: str) -> bool:
+    """Thanks and nothing else."""
+    return _THANKS.fullmatch(text.strip()) is not None
 
 
 def told_outcome(text: str) -> Result | None:

@@ -87,7 +87,8 @@ async def test_how_the_change_ended_may_be_said_in_words(http_world: World, way:
             await world.ann.mention(channel, "same error with 0.85", thread=ts)
         else:
             await world.ann.dm("same error with 0.85", **({"thread": ts} if way == "direct thread" else {}))
-        await world.answer(channel, ts, lambda said: "Marked: " in said)
+        shown = words(await world.answer(channel, ts, lambda said: "Marked: " in said))
+        assert "lower --gpu-memory-utilization to 0.85" in shown, "as it was made, whatever was suggested"
         kept = await world.store.load(world.team.id, "D-0001")
         assert kept is not None
         assert (kept.trials[0].result, kept.trials[0].note) == ("same", "same error with 0.85")
@@ -100,11 +101,13 @@ async def test_what_is_not_understood_in_a_thread_of_ours_is_said_so(world: Worl
         await world.quiet()
         await world.ann.mention(world.channel, "what about the cat", thread=ts)
         await world.answer(world.channel, ts, lambda said: "In this thread I take" in said)
+        await world.ann.mention(world.channel, "thanks a lot!", thread=ts)
         await world.ann.mention(world.channel, "why lower utilization?", thread=ts)
         await world.until(
             lambda: any("tilization" in words(one) and "In this thread" in str(one) for one in world.answers(world.channel, ts))
         )
         await world.quiet()
+        assert len(world.answers(world.channel, ts)) == 3, "none to the thanks"
         kept = await world.store.load(world.team.id, "D-0001")
         assert kept is not None
         assert len(kept.contributions) == 1

@@ -3,6 +3,8 @@
 import pytest
 
 from bot.slack import words
+from bot.slack.render.wording import as_asked_here
+from bot.slack.talk import is_thanks
 from bot.slack.words import Verb, short_of_memory, shows_shortage, verb
 
 NOISE = "INFO 11-30 04:10:02 [loggers.py:127] Engine 000: no room: 1371 requests zoomed to, exit code 1, cache larger than before\n"
@@ -64,3 +66,13 @@ def test_who_only_names_the_matter_shows_no_shortage(said: str) -> None:
 )  # fmt: skip
 def test_what_says_that_it_happened_shows_one(said: str) -> None:
     assert shows_shortage(said)
+
+
+def test_thanks_are_told_from_what_else_begins_with_them() -> None:
+    assert all(is_thanks(said) for said in ("thanks!", "Thank you so much.", "ok, thanks a lot :)", "great, thx"))
+    assert not any(is_thanks(said) for said in ("thanks, but it still fails", "no thanks to rank 3", "thanks, what about rank 3?", ""))
+
+
+def test_a_command_of_the_terminal_is_said_as_it_is_asked_here() -> None:
+    assert as_asked_here("`oombot history` lists those there are.") == "`@oombot history` lists those there are."
+    assert as_asked_here("as `oombot db export` wrote it") == "as `oombot db export` wrote it"

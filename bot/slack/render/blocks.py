@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bot.slack.render.escape import visible
+from bot.slack.render.wording import as_asked_here
 
 Block = dict[str, Any]
 
@@ -43,6 +44,7 @@ def line(*parts: str | Block) -> Block:
 
 def told(text: str) -> list[str | Block]:
     """A sentence of ours as parts of a line, what stands between backticks in the code face."""
+    text = as_asked_here(text)
     return [mono(piece) if n % 2 else piece for n, piece in enumerate(text.split("`")) if piece] if text.count("`") % 2 == 0 else [text]
 
 

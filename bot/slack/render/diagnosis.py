@@ -27,7 +27,7 @@ from bot.slack.render.blocks import (
 from bot.slack.render.budget import budget_blocks, missing_figures
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
-from bot.slack.render.wording import OUTCOMES, PHASES, moment, size
+from bot.slack.render.wording import OUTCOMES, PHASES, as_asked_here, moment, size
 from bot.usecases.erased import what_stays
 from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST, NONE_LEFT, WANTED
@@ -82,7 +82,7 @@ def fallback(document: Document, ended: str | None = None) -> str:
     elif document.get("recommendation"):
         said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
     elif step := next_step(document):
-        said.append(cut(step, 200))
+        said.append(cut(as_asked_here(step), 200))
     if document.get("id"):
         said.append(f"Diagnosis {document['id']}.")
     return cut(" ".join(said), FALLBACK)

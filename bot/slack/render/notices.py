@@ -13,8 +13,8 @@ HINT = (
     "I answer with the phase that failed, the rank, its memory budget, and one change to try. “help” lists what else I can do."
 )
 HINT_HERE = (
-    "In this thread I take a log or a file, an answer (“rank 3”, “I don't know”), how the change ended (“it worked”, “same error”, "
-    "“error moved”, “wrong diagnosis”), and “explain TOPIC” with this incident's numbers. “help” lists what else I can do."
+    "In this thread I take a log or a file and an answer (“rank 3”, “I don't know”); where you name me, also how the change ended "
+    "(“it worked”, “same error”, “error moved”, “wrong diagnosis”), “explain TOPIC” with this incident's numbers, and “help”."
 )
 HELP = (
     "Paste or upload a crash log, and I answer in the thread.\n"

@@ -1,12 +1,19 @@
 """How the contract's ids are said to people, once."""
 
+import re
 from datetime import datetime
 
 from bot.domain import phases
 from bot.domain.size import gib as in_best_unit
 
 PHASES = {phase: words.few for phase, words in phases.PHASES.items()}
+_COMMAND = re.compile(r"`oombot (?=(?:size|history|show|explain|stats|forget|outcome|settings)\b)")
 OUTCOMES = {"fixed": "it worked", "moved": "the error moved", "same": "same error", "wrong": "wrong diagnosis", "other": "something else"}
+
+
+def as_asked_here(text: str) -> str:
+    """A sentence of every door: a command of the terminal as it is said to the bot."""
+    return _COMMAND.sub("`@oombot ", text)
 
 
 def gib(count: int | None) -> str:

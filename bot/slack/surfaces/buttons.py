@@ -26,6 +26,7 @@ from bot.slack.render.forms import log_form, sizing_form
 from bot.slack.render.notices import NOT_OPENED, for_you_alone
 from bot.slack.render.sizing import sizing_message
 from bot.slack.render.wording import OUTCOMES as SAID
+from bot.slack.render.wording import as_asked_here
 from bot.slack.repeats import ANEW, again
 from bot.slack.room import Job, Room
 from bot.slack.surfaces.home import show_home, turned
@@ -168,7 +169,7 @@ async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str)
         elif settled != body["action"]:
             await _tell(room, job, f"This change is already marked: {SAID.get(settled, settled)}. Press Undo first.")
     except Unusable as unusable:
-        await _tell(room, job, str(unusable))
+        await _tell(room, job, as_asked_here(str(unusable)))
     await refresh(room, job, incident)
     kept = await room.store.load(job.who.team, incident)
     elsewhere = body["ephemeral"] or body["channel"] != place.channel
@@ -199,7 +200,7 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
     try:
         document = (await room.asks.show(room.desk, viewer, incident)).document
     except Unusable as unusable:
-        await _tell(room, job, str(unusable))
+        await _tell(room, job, as_asked_here(str(unusable)))
         return
     text = evidence_text(document)
     if kept is not None and kept.digest == str(len(text)) and await _is_there(room, job, kept.ts):

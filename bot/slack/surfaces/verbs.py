@@ -25,8 +25,9 @@ from bot.slack.render.explanation import explanation_message
 from bot.slack.render.history import history_message, stats_message
 from bot.slack.render.notices import HELP, HINT, HINT_HERE
 from bot.slack.render.sizing import sizing_message
+from bot.slack.render.wording import as_asked_here
 from bot.slack.room import Job, Room
-from bot.slack.talk import asks_to_size, only_asks, told_outcome
+from bot.slack.talk import asks_to_size, is_thanks, only_asks, told_outcome
 from bot.slack.visibility import Sight
 from bot.slack.withdrawn import withdraw
 from bot.slack.words import VERBS, Verb, incident, verb
@@ -68,7 +69,7 @@ async def answer(room: Room, job: Job, said: Verb) -> Said:
     try:
         return await _ANSWERS[said.name](room, Asked(said, job, sight, here))
     except Unusable as unusable:
-        return [], str(unusable)
+        return [], as_asked_here(str(unusable))
 
 
 async def run_verb(room: Room, job: Job, said: Verb) -> None:
@@ -114,8 +115,10 @@ async def outcome_in_words(room: Room, job: Job, known: Incident) -> bool:
 
 
 async def _nothing_read(room: Room, job: Job) -> None:
-    """A question is answered by its sizing or its topic; beside that, and to all else, what can be sent."""
+    """A question is answered by its sizing or its topic; beside that, and to all else but thanks for an answer, what can be sent."""
     known = await incident_of(room, job, place_of(job.body))
+    if known is not None and is_thanks(job.body["text"]):
+        return
     await hint(room, job, await _asked(room, job), HINT if known is None else HINT_HERE)
 
 
@@ -256,6 +259,11 @@ async def _help(room: Room, asked: Asked) -> Said:
 
 async def _unknown(room: Room, asked: Asked) -> Said:
     word = cut(asked.verb.rest.split()[0], 40)
+    if word.lower() in VERBS:
+        return (
+            [],
+            f"That is too long for “{word.lower()}”: it takes at most 1,000 characters. Send a log as a message or a file.",
+        )
     near = get_close_matches(word.lower(), VERBS, n=1, cutoff=0.7)
     return [], f"I do not know “{word}”." + (f" Did you mean “{near[0]}”?" if near else "") + f"\n{HELP}"
 

@@ -47,6 +47,8 @@ def _hint(reader: Reader, word: str) -> str:
     if size := re.fullmatch(r"(\d+) ?(?:GB|GiB|G)", word, re.IGNORECASE):
         cards = [spec.id for spec in reader.gpus.specs if spec.nominal_gb == int(size[1]) and spec.part_of is None and not spec.rare]
         return f": a size names no card, write which ({', '.join(cards[:4])}, …)" if cards else ""
+    if re.fullmatch(r"\d+(?:\.\d+)?[bB]", word):
+        return ": a size names no model, write which"
     near = difflib.get_close_matches(word.lower(), [*BY_NAME, *ALONE, *QUANTIZATIONS], n=1, cutoff=0.7)
     cards = list(reader.gpus.nearest(word, 1)) if re.search(r"\d", word) and re.search("[A-Za-z]", word) else []
     found = near[0] if near and near[0] != word.lower().rstrip("=:") else cards[0] if cards else None

@@ -133,7 +133,7 @@ def _device(rules: SizingRules, question: Mapping[str, Any]) -> tuple[GpuSpec | 
         return None, total
     spec = rules.gpus.decide(str(name), total)
     if spec is None and total is None:
-        near = ", ".join(rules.gpus.nearest(str(name))) or "see rules/gpus.toml"
+        near = ", ".join(rules.gpus.nearest(str(name))) or "its name as nvidia-smi prints it"
         raise Refused(f"the GPU {shown(name)} is not one card we know; say which: {near}, or give its memory by --gpu-memory-bytes")
     return spec, total or (spec.total if spec else None)
 
