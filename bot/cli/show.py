@@ -54,15 +54,16 @@ def _text(reply: Reply, evidence: bool) -> str:
 
 
 def _left(diagnosis: Mapping[str, Any]) -> str:
-    """An incident without its evidence: what was decided, and the figures that only --json has."""
+    """An incident without its evidence: what was decided, and the figures that only --json has, where they stay."""
     rank, deployment = diagnosis["rank"] or {}, diagnosis["deployment"]
     rows = [
         ("phase", f"{diagnosis['phase']} ({diagnosis['verdict']})"),
         ("rank", rank.get("number")),
-        ("engine", engine_of(diagnosis)),
+        ("engine", None if diagnosis["engine"] == "unknown" else engine_of(diagnosis)),
         ("model", deployment.get("model")),
         ("GPU", deployment.get("gpu") or "not known"),
         ("change", in_words(diagnosis["recommendation"], deployment)),
     ]
     shown = table([(name, str(value)) for name, value in rows if value not in (None, "")])
-    return f"{bold(diagnosis['summary'])}\n\n{shown}\n  The figures that it reported stay too: --json has them."
+    figures = "\n  The figures that it reported stay too: --json has them." if diagnosis["budgets"] else ""
+    return f"{bold(diagnosis['summary'])}\n\n{shown}{figures}"

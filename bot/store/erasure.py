@@ -1,4 +1,7 @@
-"""Erasure: texts, the words they were found by, and lines quoted from them go; id, phase, model, GPU and outcome stay."""
+"""Erasure: texts, the words they were found by, and what was read in them go; id, phase, model, GPU, the changes and outcome stay.
+
+With age only the evidence goes: what was counted and decided stays longer.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,15 +12,17 @@ from bot.store import audit
 from bot.store import incidents as kept
 from bot.store.audit import Deed
 from bot.store.deliveries import show_anew
-from bot.store.derived import spoken
+from bot.store.derived import columns, spoken
 from bot.store.numbers import clock, label
 from bot.store.packed import pack_document, unpack, unpack_document
 from bot.store.rows import scope_of
-from bot.store.tables import contributions, deliveries, diagnoses, incidents, metadata, outcomes, replies, trials
+from bot.store.tables import contributions, deliveries, diagnoses, figures, incidents, metadata, outcomes, replies, trials
 
 _DAY = 86_400 * 1_000_000
 _APART = 3.0  # seconds between messages that are drawn anew because their evidence grew old: Slack takes fifty edits a minute
 _DONE_DAYS = 7  # Slack asks again for minutes, not for days
+_STAYS = ("schema", "id", "verdict", "phase", "rulebook")
+_OF_A_CHANGE = ("id", "flag", "direction", "value")
 _WORDS = ("text", "command", "because", "costs", "summary", "says", "how", "node", "disproved_by", "notes", "container")
 
 
@@ -50,7 +55,7 @@ def purge_page(connection: Connection, before: int, page: int, done: int) -> int
     query = select(incidents).where(incidents.c.updated < before, incidents.c.erased.is_(None)).order_by(incidents.c.key).limit(page)
     rows = [dict(row) for row in connection.execute(query).mappings()]
     for place, row in enumerate(rows, start=done):
-        erase(connection, row, None)
+        erase(connection, row, None, aged=True)
         show_anew(connection, row, erased=True, after=place * _APART)
     return len(rows)
 
@@ -68,7 +73,7 @@ def purge_rest(connection: Connection, keys: Sequence[int], before: int) -> int:
     query = select(incidents).where(incidents.c.key.in_(keys), incidents.c.updated < before).with_for_update()
     rows = [dict(row) for row in connection.execute(query).mappings()]
     for row in rows:
-        erase(connection, row, None)
+        erase(connection, row, None, aged=True)
     return len(rows)
 
 
@@ -88,27 +93,54 @@ def channel_became(connection: Connection, team: str, channel: str, private: boo
             connection.execute(update(table).where(table.c.team == team, table.c.channel == channel).values(private=private))
 
 
-def erase(connection: Connection, row: dict[str, Any], message: str | None) -> None:
-    """Erase an incident's texts, or only those of one message; its quoted lines go in any case."""
+def erase(connection: Connection, row: dict[str, Any], message: str | None, *, aged: bool = False) -> None:
+    """Erase an incident's texts, or only those of one message, and what was read in them; `aged`: of that only the quoted lines."""
     of_it = contributions.c.incident == row["key"]
     said = select(contributions.c.number, contributions.c.message, contributions.c.text).where(of_it).order_by(contributions.c.number)
     texts = [{"number": number, "message": sent, "text": unpack(text)} for number, sent, text in connection.execute(said)]
     gone = [one["number"] for one in texts if message is None or one["message"] == message]
     blank = {"text": None, "sha256": None, "name": None, "author": None}
     connection.execute(update(contributions).where(of_it, contributions.c.number.in_(gone)).values(**blank))
-    _blank_documents(connection, row["key"])
+    _blank_documents(connection, row["key"], aged)
     left = [one for one in texts if one["number"] not in gone]
-    kept.change(connection, row, spoken(texts), spoken(left), {"erased": clock(), "error_text": None})
+    kept.change(connection, row, spoken(texts), spoken(left), {"erased": clock(), "error_text": None} | ({} if aged else _left_of(row)))
 
 
-def _blank_documents(connection: Connection, key: int) -> None:
-    for table, name in ((diagnoses, "document"), (trials, "change")):
+def _left_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An incident's columns without what was read in its evidence."""
+    judged = columns(bare({"phase": row["phase"], "verdict": row["verdict"], "deployment": {"model": row["model"], "gpu": row["gpu"]}}))
+    return {name: value for name, value in judged.items() if name not in ("remedy", *_OF_A_CHANGE)}
+
+
+def _blank_documents(connection: Connection, key: int, aged: bool) -> None:
+    of_diagnoses, of_trials = (blanked, blanked) if aged else (bare, bare_change)
+    for table, name, less in ((diagnoses, "document", of_diagnoses), (trials, "change", of_trials)):
         query = select(table.c.number, table.c[name]).where(table.c.incident == key)
         for number, packed in connection.execute(query).all():
-            bare = pack_document(blanked(unpack_document(packed)))
-            connection.execute(update(table).where(table.c.incident == key, table.c.number == number).values({name: bare}))
+            left = pack_document(less(unpack_document(packed)))
+            connection.execute(update(table).where(table.c.incident == key, table.c.number == number).values({name: left}))
     for table in (trials, outcomes):
         connection.execute(update(table).where(table.c.incident == key).values(note=None))
+    if not aged:
+        connection.execute(delete(figures).where(figures.c.incident == key))
+
+
+def bare(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document that says what an incident was, and nothing else that was read: its entries are there, and empty."""
+    if not document:
+        return {}
+    emptied: dict[str, Any] = {name: [] if isinstance(value, list) else None for name, value in document.items()}
+    deployment = document.get("deployment") or {}
+    known = {name: document[name] for name in _STAYS if name in document}
+    known |= {"engine": "unknown", "summary": "", "redactions": 0, "deployment": {name: deployment.get(name) for name in ("model", "gpu")}}
+    change = document.get("recommendation")
+    return emptied | known | ({"recommendation": bare_change(change)} if change else {})
+
+
+def bare_change(change: Mapping[str, Any]) -> dict[str, Any]:
+    """Which change it is, without its reasons and its command."""
+    emptied = {name: [] if isinstance(value, list) else "" if isinstance(value, str) else None for name, value in change.items()}
+    return emptied | {name: change[name] for name in _OF_A_CHANGE if name in change}
 
 
 def blanked(document: Mapping[str, Any]) -> dict[str, Any]:

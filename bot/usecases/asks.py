@@ -7,6 +7,7 @@ from bot.usecases.audit import audit
 from bot.usecases.diagnose import diagnose
 from bot.usecases.explain import explain
 from bot.usecases.forget import forget
+from bot.usecases.judge_left import judge_left
 from bot.usecases.recall import history, show
 from bot.usecases.reply import Reply
 from bot.usecases.settle import settle, undo
@@ -33,3 +34,4 @@ class Asks:
     explain: Ask = explain
     audit: Ask = audit
     show_anew: Callable[..., Awaitable[None]] = show_anew
+    judge_left: Callable[..., Awaitable[None]] = judge_left

@@ -11,6 +11,7 @@ from bot.reading.redact import redact
 from bot.store.derived import change_key
 from bot.store.errors import ErasedMeanwhileError
 from bot.usecases.desk import Desk, Viewer, kept
+from bot.usecases.erased import lost_its_sentences
 from bot.usecases.recall import find
 from bot.usecases.reply import Reply, Unusable
 from bot.usecases.said_when import in_order_said, said_after
@@ -129,7 +130,7 @@ async def _next_document(desk: Desk, incident: Incident, said: Contribution) -> 
 
 
 async def _judged(desk: Desk, incident: Incident, said: Contribution) -> Mapping[str, Any]:
-    if incident.erased:  # the evidence is gone: what was judged from it stands
+    if lost_its_sentences(incident.document):  # the evidence is gone: what was judged from it stands
         return incident.document
     precedents = await kept(desk).precedents(incident.origin, incident.document, leave_out=incident.id)
     return await desk.judge((*incident.contributions, said), precedents)

@@ -142,6 +142,30 @@ async def test_a_file_that_came_with_two_messages_is_erased_from_both(world: Wor
         assert QUOTED not in await kept_of(world)
 
 
+@pytest.mark.parametrize("how", ["message", "file", "edit"])
+async def test_what_is_left_of_an_incident_is_diagnosed_anew(world: World, how: str) -> None:
+    async with world.bot():
+        file = world.bob.file("other.log", NO_RANK.replace("Engine", "Other").encode())
+        ts = await world.ann.mention(world.channel, CRASH)
+        answer = await world.answer(world.channel, ts)
+        await world.quiet()
+        later = await world.bob.say(world.channel, NO_RANK if how != "file" else "see", thread=ts, files=[file] if how == "file" else [])
+        await world.until(lambda: "Updated with" in words(answer))
+        await world.quiet()
+        if how == "file":
+            await world.bob.delete_file(file)
+        elif how == "message":
+            await world.bob.delete(world.channel, later)
+        else:
+            await world.bob.edit(world.channel, later, "never mind")
+        await world.until(lambda: "Updated with" not in words(answer))
+        await world.quiet()
+        assert "Rank 3 of 4" in words(answer)
+        assert QUOTED in words(answer)
+        assert "erased" not in words(answer)
+        assert "initialization failed" not in await kept_of(world)
+
+
 async def test_a_deletion_that_ended_half_way_is_still_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     erase, tries = Store.erase_message, []
 

@@ -28,7 +28,7 @@ from bot.slack.render.budget import budget_blocks, missing_figures
 from bot.slack.render.escape import cut
 from bot.slack.render.limits import FALLBACK, HEADER, fit_message
 from bot.slack.render.wording import OUTCOMES, PHASES, as_asked_here, moment, size
-from bot.usecases.erased import what_stays
+from bot.usecases.erased import lost_its_sentences, what_stays
 from bot.usecases.next_step import next_step
 from bot.usecases.settle import CHECKLIST, NONE_LEFT, WANTED
 from bot.usecases.wording import engine_of, in_few_words, in_words, left_alone, named_rank, phase_of, some_named, what_worked, which_rank
@@ -56,11 +56,12 @@ def diagnosis_message(
     `heard`: whether evidence came since the newest outcome.
     """
     last = next((trial for trial in reversed(trials) if trial.get("outcome")), None)
+    erased = lost_its_sentences(document)
     document = what_stays(document, last["outcome"] if last else None)
     waiting = last is None or trials[-1] is not last
     offered = waiting or (last is not None and (last["outcome"] == "other" or (last["outcome"] == "moved" and heard)))
     blocks = [
-        *_verdict(document),
+        *_verdict(document, erased),
         *_first_error(document),
         *budget_blocks(document),
         *_outcome(document, last, heard=heard or waiting, left=waiting),
@@ -69,7 +70,7 @@ def diagnosis_message(
         *_similar(document),
         *(_questions(document, rounds) or _next(document)),
         _footer(document, remark),
-        *_buttons(document, trials, last, waiting),
+        *_buttons(document, trials, last, waiting, erased),
     ]
     return fit_message(blocks), fallback(document, last["outcome"] if last and not offered else None)
 
@@ -79,7 +80,7 @@ def fallback(document: Document, ended: str | None = None) -> str:
     said = [cut(str(document.get("summary") or title(document)), 500)]
     if ended:
         said.append(f"Marked: {OUTCOMES.get(ended, ended)}.{_AFTER.get(ended, '') if ended != 'fixed' else ''}")
-    elif document.get("recommendation"):
+    elif (document.get("recommendation") or {}).get("because"):
         said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
     elif step := next_step(document):
         said.append(cut(as_asked_here(step), 200))
@@ -99,11 +100,12 @@ def title(document: Document) -> str:
     return f"{'Stopped' if stopped else 'Out of memory'}{' on ' + who if who else ''}, during {PHASES[document['phase']]}"
 
 
-def _verdict(document: Document) -> list[Block]:
+def _verdict(document: Document, erased: bool) -> list[Block]:
     summary = str(document.get("summary") or title(document))
     opening = [header(summary)] if len(summary) <= HEADER else [header(title(document)), rich(line(cut(summary, 1_000)))]
-    facts = [("Phase", f"{phase_of(document)} ({document['verdict']})"), ("Rank", which_rank(document))]
-    facts.append(("Engine", engine_of(document)))
+    facts = [("Phase", f"{phase_of(document)} ({document['verdict']})")]
+    facts += [] if erased and not document.get("rank") else [("Rank", which_rank(document))]
+    facts += [] if erased and document["engine"] == "unknown" else [("Engine", engine_of(document))]
     deployment = document.get("deployment") or {}
     if deployment.get("model"):
         facts.append(("Model", cut(str(deployment["model"]), 200)))
@@ -154,7 +156,7 @@ def _change(document: Document, *, offered: bool) -> list[Block]:
     """The one change, and behind it the notes: they say what it rests on."""
     advice = document.get("recommendation")
     notes = [line("\n", *told(cut(note, 400))) for note in _notes(document)]
-    if not advice or not offered:
+    if not advice or not advice.get("because") or not offered:  # without: its reasons are erased
         return [rich(*notes)] if notes else []
     said: list[Block] = [
         line(bold("Change one thing: "), bold(in_words(advice, document.get("deployment"))), ". ", cut(str(advice["because"]), 700))
@@ -267,7 +269,7 @@ def undoes(incident: str, trial: Document) -> str:
     return f"{incident} {trial['number']} {trial['outcome']}"
 
 
-def _buttons(document: Document, trials: Sequence[Document], last: Document | None, waiting: bool) -> list[Block]:
+def _buttons(document: Document, trials: Sequence[Document], last: Document | None, waiting: bool, erased: bool) -> list[Block]:
     incident = document.get("id")
     if not incident:
         return []
@@ -283,5 +285,5 @@ def _buttons(document: Document, trials: Sequence[Document], last: Document | No
             button("wrong", "Wrong diagnosis", tried, f"The diagnosis {incident} is wrong"),
         ]
         rows.append(actions(*choices))
-    more = [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}"), *undo]
-    return [*rows, actions(*more)]
+    shows = [] if erased else [button("evidence", "Show evidence", incident, f"Show the evidence of {incident}")]
+    return [*rows, actions(*shows, *undo)] if shows or undo else rows

@@ -34,6 +34,7 @@ from bot.slack.surfaces.surface import Surface
 from bot.slack.surfaces.verbs import OURS_ONLY, answer, refresh
 from bot.slack.withdrawn import EVIDENCE, withdraw
 from bot.usecases.desk import Viewer
+from bot.usecases.erased import is_all_erased
 from bot.usecases.recall import shown_trial
 from bot.usecases.reply import Unusable
 
@@ -201,6 +202,9 @@ async def _evidence(room: Room, job: Job, place: Place, incident: str) -> None:
         document = (await room.asks.show(room.desk, viewer, incident)).document
     except Unusable as unusable:
         await _tell(room, job, as_asked_here(str(unusable)))
+        return
+    if is_all_erased(document):
+        await _tell(room, job, f"The evidence of {incident} is erased.")
         return
     text = evidence_text(document)
     if kept is not None and kept.digest == str(len(text)) and await _is_there(room, job, kept.ts):

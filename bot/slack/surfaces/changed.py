@@ -13,8 +13,11 @@ def takes(arrival: Arrival) -> bool:
 
 
 async def work(room: Room, job: Job) -> None:
-    """Edited in place, and with erased evidence the files that showed it go."""
-    await refresh(room, job, str(job.body["incident"]), erased=bool(job.body["erased"]))
+    """Edited in place. With erased evidence the files that showed it go, and what is left of it is judged anew."""
+    incident, erased = str(job.body["incident"]), bool(job.body["erased"])
+    if erased:
+        await room.asks.judge_left(room.desk, job.who.team, incident)
+    await refresh(room, job, incident, erased=erased)
 
 
 SURFACE = Surface(name="changed", takes=takes, work=work)

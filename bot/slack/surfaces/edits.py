@@ -47,6 +47,7 @@ async def _part(room: Room, job: Job, known: Incident, was: Sequence[Contributio
     if not gathered.contributions and (body["mention"] or place.channel.startswith("D")):
         gathered = await hear(room, job, place, alone=True, free=True)
     if (await diagnose(room, job, place, gathered, remark=REMARK)).where in ("word", "nowhere"):
+        await room.asks.judge_left(room.desk, job.who.team, known.id)
         await refresh(room, job, known.id)
 
 
