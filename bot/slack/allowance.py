@@ -10,15 +10,26 @@ from bot.store.numbers import micros
 
 HOUR = timedelta(hours=1)
 _MINUTE = 60_000_000  # microseconds
+_REFUSED = "beyond the measure"
+"""Begins the kind of the note on a message that was refused; the sentence stands where another has its digest."""
 
 
 async def used_up(room: Room, job: Job, place: Place) -> str | None:
     """The sentence that says when again; None while there is room. Asked before anything is fetched or read.
 
-    A try after a crash is not asked again: what it kept the first time must not count against it.
+    A try after a crash is not asked again: what it kept the first time must not count against it, and what it refused stays refused.
     """
+    note = f"{_REFUSED}:{job.arrival.key}"
     if job.again:
-        return None
+        before = await room.store.reply_of(job.who.team, place.channel, "", note)
+        return before.digest if before else None
+    said = await _no_room(room, job, place)
+    if said:
+        await room.store.remember_reply(None, job.who.team, place.channel, "", "", note, said)
+    return said
+
+
+async def _no_room(room: Room, job: Job, place: Place) -> str | None:
     now = room.desk.now()
     ago = micros(now - HOUR)
     lately = await room.store.lately(job.who.team, place.channel, job.body.get("user"), now - HOUR)
@@ -27,7 +38,8 @@ async def used_up(room: Room, job: Job, place: Place) -> str | None:
         if most and len(moments) >= most:
             wait = max(1, ceil((moments[-most] - ago) / _MINUTE))
             when = "in a minute" if wait == 1 else f"in {wait} minutes"
-            return f"{whose} had {most} diagnoses within the hour, which is all I give. This one was not read: send it again {when}."
+            had = "1 diagnosis" if most == 1 else f"{most} diagnoses"
+            return f"{whose} had {had} within the hour, which is all I give. This one was not read: send it again {when}."
     return None
 
 

@@ -165,9 +165,9 @@ async def _remember(room: Room, job: Job, place: Place, incident: str, document:
         await room.store.remember_reply(incident, job.who.team, place.channel, "", place.thread or "", LATEST)
 
 
-async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) -> None:
-    """The incident's one message as it is now, where it stands, with its outcomes so far."""
-    await room.outbox.edit(job.who, place, document["id"], DIAGNOSIS, *await _shown(room, job, place, document, None))
+async def show(room: Room, job: Job, place: Place, document: Mapping[str, Any]) -> bool:
+    """The incident's one message as it is now, where it stands, with its outcomes so far. False where Slack does not let it be edited."""
+    return await room.outbox.edit(job.who, place, document["id"], DIAGNOSIS, *await _shown(room, job, place, document, None))
 
 
 async def _shown(room: Room, job: Job, place: Place, document: Mapping[str, Any], remark: str | None) -> tuple[list[Block], str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,12 +192,17 @@ def text_of(event: Mapping[str, Any]) -> str:
     silent = not _MENTION.sub("", said[0]).strip()
     for attachment in event.get("attachments") or ():
         if silent or event.get("bot_id") or _is_forwarded(attachment):
-            said += [str(attachment.get(key)) for key in ("pretext", "title", "text") if attachment.get(key)] or [
-                str(attachment.get("fallback") or "")
-            ]
+            said += list(_attached(attachment)) or [str(attachment.get("fallback") or "")]
     if silent:
         said += list(_block_texts(event.get("blocks") or ()))
     return "\n".join(part for part in said if part.strip())
+
+
+def _attached(attachment: Mapping[str, Any]) -> Iterator[str]:
+    """An attachment's words, and those of its fields, where an alert may have its log; of its blocks where it has nothing else."""
+    parts = [attachment, *(field for field in attachment.get("fields") or () if isinstance(field, Mapping))]
+    found = [str(part[key]) for part in parts for key in ("pretext", "title", "text", "value") if part.get(key)]
+    yield from found or _block_texts(attachment.get("blocks") or ())
 
 
 def _is_forwarded(attachment: Mapping[str, Any]) -> bool:
@@ -249,7 +254,10 @@ def _click(body: Mapping[str, Any]) -> Arrival:
     moment = f"{action.get('action_ts')}:{body.get('trigger_id')}"
     key = f"click:{body['user']['id']}:{action['action_id']}:{moment}"
     own = f"home:{body['user']['id']}" if slim["home"] else key  # what was clicked last in a Home is shown last
-    return _arrival("click", body, channel, _order(channel, {"thread_ts": thread, "ts": ts}) if channel else own, key, slim)
+    order = _order(channel, {"thread_ts": thread, "ts": ts}) if channel else own
+    if slim["action"] == "share":  # one after another, so that the second click finds what the first one did
+        order = f"share:{body['user']['id']}"
+    return _arrival("click", body, channel, order, key, slim)
 
 
 def _submission(body: Mapping[str, Any]) -> Arrival:

@@ -164,20 +164,22 @@ class Outbox:
         await self._remember(who, place, kind, ts, incident, digest)
         return ts
 
-    async def edit(self, who: Identity, place: Place, incident: str, kind: str, blocks: Sequence[Block], text: str) -> None:
-        """The same where it stands already: what was never said there, or is gone from Slack, is not said now."""
+    async def edit(self, who: Identity, place: Place, incident: str, kind: str, blocks: Sequence[Block], text: str) -> bool:
+        """The same where it stands already: what was never said there, or is gone from Slack, is not said now. False where it is gone, or
+        Slack lets nobody edit it any more."""
         digest = _digest(blocks, text)
         before = await self._store.reply_of(who.team, place.channel, place.thread or "", kind)
         if before is None or not before.ts or before.digest == digest:
-            return
+            return True
         try:
             await self.update(who, place.channel, before.ts, blocks, text)
         except SlackApiError as refused:
             if refused.response.get("error") not in GONE:
                 raise
             log.info("the message of %s is gone or cannot be edited: %s", incident, refused.response.get("error"))
-            return
+            return False
         await self._remember(who, place, kind, before.ts, incident, digest)
+        return True
 
     async def react(self, who: Identity, channel: str, ts: str, on: bool) -> None:
         """The :eyes: on a message while it is worked on; a refusal is of no consequence. No answer waits until they may be put on."""

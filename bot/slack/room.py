@@ -16,6 +16,7 @@ from bot.slack.outbox import Outbox
 from bot.slack.reminders import Reminders
 from bot.slack.spool import Spool
 from bot.slack.visibility import Visibility
+from bot.store.errors import StoreError
 from bot.usecases.asks import Asks
 from bot.usecases.desk import Desk
 
@@ -71,5 +72,9 @@ class Room:
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self.running.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("%s: %s", task.get_name(), type(task.exception()).__name__, exc_info=task.exception())
+        if task.cancelled() or (failed := task.exception()) is None:
+            return
+        if isinstance(failed, StoreError):  # the world's fault, and said in a sentence
+            log.error("%s: %s", task.get_name(), failed)
+        else:
+            log.error("%s: %s", task.get_name(), type(failed).__name__, exc_info=failed)

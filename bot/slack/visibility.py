@@ -74,6 +74,12 @@ class Visibility:
         sight = await self.sight(who, user, None)
         return channel in (sight.viewer.channels or ()) or not sight.complete
 
+    async def may_post(self, who: Identity, user: str, channel: str, *, foreign: bool = False) -> bool:
+        """May this person have something posted there? Where Slack does not say, no: a form may name any channel at all."""
+        if not foreign and await self._standing(who, user) == "member" and not await self.is_private(who, channel):
+            return True
+        return channel in ((await self.sight(who, user, None, foreign=foreign)).viewer.channels or ())
+
     async def is_private(self, who: Identity, channel: str, channel_type: str | None = None) -> bool:
         """Private channels, group and direct messages; also where Slack does not say."""
         if channel.startswith(("D", "G")):

@@ -147,9 +147,12 @@ class Workers:
 
     async def _wipe(self) -> None:
         """What was erased while a delivery of it was in work lay in that delivery still, when the file was cleaned."""
+        self._erased = False  # before it is begun: what is erased while it lasts is for the next one
         try:
-            self._erased = not await self._room.store.wipe()
+            if not await self._room.store.wipe():
+                self._erased = True
         except StoreError as lost:
+            self._erased = True
             log.warning("the database's log could not be emptied yet: %s", lost)
 
     async def _deliver(self, delivery: "Delivery") -> None:
@@ -161,7 +164,7 @@ class Workers:
         try:
             await self._work(arrival, attempt=delivery.attempts)
             await self._room.store.finish(delivery.id)
-            self._erased |= arrival.kind == CHANGED and bool(arrival.body["erased"])
+            self._erased |= arrival.kind == "delete" or (arrival.kind == CHANGED and bool(arrival.body["erased"]))
         except LostClaimError as lost:
             log.warning("left to another worker: %s", lost)
         except Exception as failed:  # whatever a surface could not mend: kept, tried again, and said when it is given up
@@ -196,6 +199,7 @@ class Workers:
             return arrival
         channel, ts, store = arrival.channel or "", str(arrival.body["ts"]), self._room.store
         if await store.arrived(arrival.team, deleted(channel, ts)):
+            self._erased = True  # its words came after their deletion, and lay in the inbox
             return None
         newest = await store.reply_of(arrival.team, channel, ts, EDITED)
         if arrival.kind == "edit":

@@ -139,7 +139,8 @@ def bare(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def bare_change(change: Mapping[str, Any]) -> dict[str, Any]:
     """Which change it is, without its reasons and its command."""
-    emptied = {name: [] if isinstance(value, list) else "" if isinstance(value, str) else None for name, value in change.items()}
+    emptied: dict[str, Any] = {name: "" if isinstance(value, str) else None for name, value in change.items()}
+    emptied |= {"keep_fixed": []} if "keep_fixed" in change else {}
     return emptied | {name: change[name] for name in _OF_A_CHANGE if name in change}
 
 

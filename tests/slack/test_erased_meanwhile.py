@@ -123,6 +123,27 @@ async def test_what_was_erased_while_its_delivery_was_in_work_is_soon_in_no_file
         await world.until(lambda: not on_disk(), 15)
 
 
+async def test_words_whose_deletion_came_before_them_or_that_were_no_evidence_are_soon_in_no_file(http_world: World) -> None:
+    world = http_world
+
+    def on_disk(said: bytes) -> bool:
+        return any(said in file.read_bytes() for file in world.folder.iterdir())
+
+    async with world.bot():
+        early = {"type": "message", "channel": world.channel.id, "channel_type": "channel", "ts": world.slack.clock.ts()}
+        gone = {**early, "subtype": "message_deleted", "deleted_ts": early["ts"], "ts": world.slack.clock.ts()}
+        await world.slack.emit(world.team, gone | {"previous_message": {}})
+        await world.quiet()
+        await world.slack.emit(world.team, early | {"user": world.ann.id, "text": f"<@{world.team.bot_user}> early zebrafish"})
+        assert on_disk(b"early zebrafish")
+        await world.until(lambda: not on_disk(b"early zebrafish"), 15)
+        talk = await world.ann.mention(world.channel, "idle zebrafish")
+        await world.quiet()
+        assert on_disk(b"idle zebrafish")
+        await world.ann.delete(world.channel, talk)
+        await world.until(lambda: not on_disk(b"idle zebrafish"), 15)
+
+
 async def test_a_file_that_came_with_two_messages_is_erased_from_both(world: World) -> None:
     file = world.ann.file("crash.log", CRASH.encode())
     other: Channel = world.slack.channel(world.team, "other", members=[world.ann.id, world.bob.id])

@@ -104,6 +104,33 @@ async def test_a_guest_sees_the_channels_that_it_is_in_only(world: World) -> Non
         assert "D-0001" in await _asks(world, world.bob, "history", world.channel)
 
 
+async def test_a_form_posts_only_where_its_sender_is(world: World) -> None:
+    async with world.bot():
+        await world.bob.global_shortcut()
+        view = await world.until(lambda: world.bob.view() if world.slack.views else None)
+        await world.bob.submit(view, {"text": CRASH, "channel": world.private.id})
+        await world.until(lambda: "You are not in that channel" in str(world.bob.view().body))
+        await world.quiet()
+        assert world.answers(world.private) == []
+
+
+async def test_people_have_something_posted_in_channels_of_their_own(http_world: World) -> None:
+    world = http_world
+    guest, stranger = Person(world.slack, world.team, "gil", guest=True), Person(world.slack, world.team, "eve", home="TFOREIGN")
+    own = world.slack.channel(world.team, "project", private=True, members=[world.ann.id, guest.id, stranger.id])
+    others = world.slack.direct(world.team, world.ann.id)
+    async with world.bot() as door:
+        who = await door.room.installs.of(None, world.team.id)
+        assert who is not None
+        channels = {"public": world.channel, "private": world.private, "own": own, "direct": others}
+        may = {
+            person.name: [name for name, one in channels.items() if await door.room.visibility.may_post(who, person.id, one.id)]
+            for person in (world.ann, world.bob, guest)
+        }
+        assert may == {"ann": ["public", "private", "own", "direct"], "bob": ["public"], "gil": ["own"]}
+        assert not await door.room.visibility.may_post(who, stranger.id, own.id, foreign=True)
+
+
 async def test_where_slack_does_not_say_who_is_a_guest_everyone_sees_their_own_channels_only(world: World) -> None:
     world.team.scopes -= {"users:read"}
     world.expected_refusals = {"missing_scope"}

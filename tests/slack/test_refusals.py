@@ -276,6 +276,19 @@ async def test_a_removed_app_erases_the_workspace_in_whichever_order_slack_says_
         assert await world.store.load(world.team.id, "D-0001") is None
 
 
+@pytest.mark.parametrize("error", ["edit_window_closed", "is_archived"])
+async def test_who_clicks_where_our_message_cannot_be_edited_is_told_what_came_of_it(world: World, error: str) -> None:
+    world.expected_refusals = {error}
+    async with world.bot():
+        answer = await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))
+        await world.quiet()
+        world.slack.fault("chat.update", "error", value=error)
+        await world.bob.click(world.channel, answer, "same")
+        (told,) = await world.until(lambda: world.bob.sees(world.channel))
+        assert "did not move the error, so take it back. Next: lower --max-num-seqs" in told["text"]
+        assert "does not let me edit the message above: “show D-0001” shows it as it is now." in told["text"]
+
+
 @pytest.mark.parametrize("way", ["slash", "shortcut", "home", "change inputs"])
 async def test_a_form_that_cannot_be_opened_in_time_is_said(world: World, way: str) -> None:
     async with world.bot():

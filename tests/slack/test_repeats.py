@@ -1,11 +1,16 @@
 """The same log again: a link where everyone may see it, a diagnosis where not; and no more than so many within an hour."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bot.slack.allowance import used_up
+from bot.slack.inbox import Arrival
+from bot.slack.outbox import Place
+from bot.slack.room import Job
 from bot.usecases.desk import Desk
 from tests.fakeslack import Person
 from tests.slack import material
@@ -166,6 +171,25 @@ async def test_what_is_beyond_the_hours_measure_is_refused_to_its_author_alone_w
         await world.answer(world.channel, ts, lambda shown: "Rank 3 ran out" in shown)
 
 
+async def test_what_was_refused_before_a_crash_is_refused_after_it_too(http_world: World) -> None:
+    world = http_world
+    async with world.bot(world.settings(diagnoses_per_person=1)) as door:
+        room, place = door.room, Place(world.channel.id, "1.1")
+        await world.answer(world.channel, await world.ann.mention(world.channel, NO_RANK))
+        await world.quiet()
+        who = await room.installs.of(None, world.team.id)
+        assert who is not None
+        second, third = (
+            Job(who, Arrival("message", world.team.id, None, world.channel.id, "1.1", key, {"user": world.ann.id}))
+            for key in ("message:2", "message:3")
+        )
+        said = await used_up(room, second, place)
+        assert said is not None
+        assert said.startswith("You have had 1 diagnosis within the hour")
+        assert await used_up(room, replace(second, attempt=2), place) == said
+        assert await used_up(room, replace(third, attempt=2), place) is None, "what an earlier try let in stays let in"
+
+
 async def test_another_person_and_another_channel_are_not_held_back(world: World) -> None:
     async with world.bot(world.settings(diagnoses_per_person=1, diagnoses_per_channel=2)):
         for who, channel in ((world.ann, world.channel), (world.bob, world.channel)):
@@ -209,7 +233,7 @@ async def test_beyond_the_measure_no_file_is_fetched(world: World, way: str) -> 
             await world.ann.mention(world.channel, "look", thread=other)
         direct = world.slack.direct(world.team, world.ann.id)
         views = lambda: [view.body for view in world.slack.views.values()]  # noqa: E731
-        await world.until(lambda: "You have had 1 diagnoses" in str([world.ann.sees(world.channel), world.answers(direct), views()]))
+        await world.until(lambda: "You have had 1 diagnosis within" in str([world.ann.sees(world.channel), world.answers(direct), views()]))
         await world.quiet()
         assert world.slack.called("files.info") == []
         assert (await world.store.state())["incidents"] == 1
@@ -271,7 +295,7 @@ async def test_for_the_asker_alone_too_the_hours_measure_holds(world: World) -> 
         await alone(world, elsewhere, CRASH)
         message = elsewhere.message(await world.ann.say(elsewhere, NO_RANK))
         await world.ann.shortcut(elsewhere, message)
-        await world.until(lambda: any("You have had 1 diagnoses" in str(view.body) for view in world.slack.views.values()))
+        await world.until(lambda: any("You have had 1 diagnosis within" in str(view.body) for view in world.slack.views.values()))
         await world.quiet()
         assert (await world.store.state())["incidents"] == 1
 
@@ -301,4 +325,4 @@ async def test_a_log_counts_for_who_had_it_read_and_not_for_who_wrote_it(world: 
         await world.answer(world.channel, own)
         await world.quiet()
         await world.ann.mention(world.channel, f"{NO_RANK} once more")
-        await world.until(lambda: "You have had 1 diagnoses" in str(world.ann.sees(world.channel)))
+        await world.until(lambda: "You have had 1 diagnosis within" in str(world.ann.sees(world.channel)))

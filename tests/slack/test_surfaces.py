@@ -443,6 +443,18 @@ async def test_a_sizing_answer_that_is_shared_twice_at_once_stands_once(world: W
         assert len(world.answers(world.channel)) == 1
 
 
+async def test_a_second_click_on_share_is_known_though_slack_gives_the_answer_another_name(world: World) -> None:
+    async with world.bot():
+        await world.ann.slash(world.channel, "size llama-70b-fp8 gpu=H100")
+        shown = (await world.until(lambda: world.ann.sees(world.channel)))[-1]
+        first = asyncio.create_task(world.ann.click(world.channel, shown, "share"))
+        await asyncio.sleep(0)
+        shown["ts"] = world.slack.clock.ts()
+        await asyncio.gather(first, world.ann.click(world.channel, shown, "share"))
+        await world.quiet()
+        assert len(world.answers(world.channel)) == 1
+
+
 async def test_a_button_that_nobody_knows_any_more_says_so(world: World) -> None:
     async with world.bot():
         answer = await world.answer(world.channel, await world.ann.mention(world.channel, CRASH))

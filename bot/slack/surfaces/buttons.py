@@ -1,7 +1,9 @@
 """Clicks: how the change went, undo, the rank, the evidence, sharing and changing a sizing."""
 
 import asyncio
+import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,6 +45,7 @@ ANSWERS = ("answer_rank", "dont_know")
 FORMS = frozenset({"change_inputs", "home_size", "home_log"})
 """Clicks that only open a form: where that was done, nothing is left to work."""
 OF_YORE = "This button is of another version of mine and does nothing any more. Mention me in the thread: the answer then has new ones."
+SECOND_CLICK = 60.0  # seconds
 NOT_YOURS = "This belongs to a channel that you are not a member of now."
 
 
@@ -159,24 +162,27 @@ def _answers(action: str, extra: str) -> list[str]:
 async def _settle(room: Room, job: Job, place: Place, incident: str, trial: str) -> None:
     body = job.body
     viewer = Viewer(job.who.team, body["user"], job.who.enterprise, frozenset({place.channel}))
-    at = moment(body["at"])
+    at, said = moment(body["at"]), "It is noted."
     try:
         if body["action"] == "undo" and await _is_undone(room, job, incident):
             await _tell(room, job, "That outcome was taken back before, or another one came after it.")
         elif body["action"] == "undo":
-            await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key, at=at)
+            said = (await room.asks.undo(room.desk, viewer, incident, message=job.arrival.key, at=at)).document["says"]
         elif (settled := await _settled(room, job, incident, trial)) is None:
-            await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key, at=at)
+            told = await room.asks.settle(room.desk, viewer, incident, body["action"], message=job.arrival.key, at=at)
+            said = told.document["says"]
         elif settled != body["action"]:
             await _tell(room, job, f"This change is already marked: {SAID.get(settled, settled)}. Press Undo first.")
     except Unusable as unusable:
         await _tell(room, job, as_asked_here(str(unusable)))
-    await refresh(room, job, incident)
+    shown = await refresh(room, job, incident)
     kept = await room.store.load(job.who.team, incident)
     elsewhere = body["ephemeral"] or body["channel"] != place.channel
     if elsewhere and body.get("response_url") and kept is not None:
         blocks, text = message_of(kept, kept.document)
         await room.asides.respond(body["response_url"], text, blocks, replace=True)
+    elif not shown:
+        await _tell(room, job, f"{said} Slack does not let me edit the message above: “show {incident}” shows it as it is now.")
 
 
 async def _settled(room: Room, job: Job, incident: str, trial: str) -> str | None:
@@ -248,15 +254,31 @@ async def _share(room: Room, job: Job) -> None:
     if not channel:
         await _tell(room, job, "Choose a channel first.")
         return
+    chosen = not body.get("channel")
+    if chosen and not await room.visibility.may_post(job.who, body["user"], channel, foreign=bool(body["foreign"])):
+        await _tell(room, job, NOT_YOURS)
+        return
     reply = await room.asks.size_words(room.desk, words, await room.visibility.readers(job.who, body["user"], channel))
     blocks, text = sizing_message(reply.document, words, shared_by=body["user"])
     try:
-        await room.outbox.post(job.who, Place(channel, None), f"share:{body.get('view_id') or body['ts'] or job.arrival.key}", blocks, text)
+        await room.outbox.post(job.who, Place(channel, None), await _sharing(room, job, channel, words), blocks, text)
     except SlackApiError as refused:
         await _tell(room, job, f"I may not write there ({refused.response.get('error')}): invite me to the channel first.")
         return
     if body.get("response_url"):
         await room.asides.respond(body["response_url"], "Shared in the channel.", replace=True)
+
+
+async def _sharing(room: Room, job: Job, channel: str, words: str) -> str:
+    """What it is known by. The same answer of the same person within a minute is a second click, whatever Slack says it was on."""
+    body = job.body
+    note = f"shared:{body['user']}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+    before = await room.store.reply_of(job.who.team, channel, "", note)
+    if before is not None and time.time() - before.at < SECOND_CLICK:
+        return before.ts
+    kind = f"share:{body.get('view_id') or body['ts'] or job.arrival.key}"
+    await room.store.remember_reply(None, job.who.team, channel, "", kind, note)
+    return kind
 
 
 async def _tell(room: Room, job: Job, said: str) -> None:

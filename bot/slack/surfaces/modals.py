@@ -24,6 +24,10 @@ from bot.slack.words import Verb
 from bot.usecases.reply import Unusable
 from bot.usecases.sizing.arguments import argument_of, value_of
 
+NOT_IN_IT = (
+    "You are not in that channel, so nothing was posted there. Send it again with another, or with none: then I answer you directly."
+)
+
 
 def takes(arrival: Arrival) -> bool:
     """Both forms."""
@@ -94,7 +98,11 @@ async def _log(room: Room, job: Job) -> None:
     body = job.body
     user = body["user"]
     try:
-        channel = body["values"].get("channel") or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"]
+        chosen = body["values"].get("channel")
+        if chosen and not await room.visibility.may_post(job.who, user, chosen, foreign=bool(body["foreign"])):
+            await _close(room, job, notice_view(NOT_IN_IT))
+            return
+        channel = chosen or (await room.outbox.call(job.who, "conversations.open", users=user))["channel"]["id"]
         if no_more := await used_up(room, job, Place(channel, None)):
             await _close(room, job, notice_view(no_more))
             return

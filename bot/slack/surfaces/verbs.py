@@ -268,23 +268,24 @@ async def _unknown(room: Room, asked: Asked) -> Said:
     return [], f"I do not know “{word}”." + (f" Did you mean “{near[0]}”?" if near else "") + f"\n{HELP}"
 
 
-async def refresh(room: Room, job: Job, incident_id: str, *, erased: bool = False) -> None:
-    """Shows an incident's one message as it is now, wherever it stands; where the bot may no longer write, it stays as it is.
+async def refresh(room: Room, job: Job, incident_id: str, *, erased: bool = False) -> bool:
+    """Shows an incident's one message as it is now, wherever it stands; where the bot may no longer write, it stays as it is: False.
 
     `erased`: its evidence has just been, so what was shared of it goes too.
     """
     kept = await room.store.load(job.who.team, incident_id)
     if kept is None or not kept.origin.channel or not kept.origin.thread:
-        return
+        return True
     place = Place(kept.origin.channel, kept.origin.thread)
     if erased:
         await withdraw(room, job, place)
     try:
-        await show(room, job, place, kept.document)
+        return await show(room, job, place, kept.document)
     except SlackApiError as refused:
         if not is_final(refused):
             raise
         log.info("the message of %s is out of reach: %s", incident_id, refusal(refused))
+        return False
 
 
 _ANSWERS: Mapping[str, Callable[[Room, Asked], Awaitable[Said]]] = {
