@@ -16,7 +16,7 @@ COMMANDS = {
     "outcome": ("bot.cli.outcome", "how the suggested change ended: fixed, moved, same, wrong, other"),
     "explain": ("bot.cli.explain", "what people ask: utilization up or down, does FP8 KV halve memory …"),
     "stats": ("bot.cli.stats", "which phases cost most, which changes work"),
-    "forget": ("bot.cli.forget", "erase an incident's evidence; id, phase, model, GPU and outcome stay"),
+    "forget": ("bot.cli.forget", "erase an incident's evidence; id, phase, model, GPU, changes and outcome stay"),
     "audit": ("bot.cli.audit", "who erased, exported, switched or installed something"),
     "settings": ("bot.cli.settings", "every setting, its value and what it is for"),
     "doctor": ("bot.cli.doctor", "what is wrong with this installation, and what mends it"),

@@ -133,8 +133,9 @@ def bare(document: Mapping[str, Any]) -> dict[str, Any]:
     deployment = document.get("deployment") or {}
     known = {name: document[name] for name in _STAYS if name in document}
     known |= {"engine": "unknown", "summary": "", "redactions": 0, "deployment": {name: deployment.get(name) for name in ("model", "gpu")}}
-    change = document.get("recommendation")
-    return emptied | known | ({"recommendation": bare_change(change)} if change else {})
+    if change := document.get("recommendation"):
+        known |= {"recommendation": bare_change(change), "alternatives": [bare_change(one) for one in document.get("alternatives") or ()]}
+    return emptied | known
 
 
 def bare_change(change: Mapping[str, Any]) -> dict[str, Any]:

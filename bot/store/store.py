@@ -192,7 +192,7 @@ class Store:
     # Erasure
 
     async def forget(self, team: str, incident: str, by: str | None = None) -> None:
-        """Erase an incident's evidence; its id, phase, model, GPU and outcome stay. UnknownIncidentError when there is none."""
+        """Erase an incident's evidence; its id, phase, model, GPU, changes and outcome stay. UnknownIncidentError when there is none."""
         await self._write(erasure.forget, team, incident, by)
         await self._squeeze()
 

@@ -16,7 +16,7 @@ async def forget(desk: Desk, viewer: Viewer, incident_id: str) -> Reply:
         return notice(f"The evidence of {incident.id} was erased before; there was nothing left to erase.")
     await kept(desk).forget(viewer.team, incident.id, viewer.user or account())
     says = f"The evidence of {incident.id} is erased: its texts, its words in the search and the lines quoted from it."
-    return notice(f"{says} Its phase, model, GPU and outcome stay.")
+    return notice(f"{says} Its phase, model, GPU, changes and outcome stay.")
 
 
 async def purge(desk: Desk) -> Reply:

@@ -250,7 +250,7 @@ async def test_in_a_watched_channel_only_words_on_memory_are_told_of_the_measure
         await world.quiet()
         assert len(world.bob.sees(world.channel)) == seen
         await world.bob.say(world.channel, CRASH)
-        await world.until(lambda: "This channel has had 1 diagnoses" in str(world.bob.sees(world.channel)))
+        await world.until(lambda: "This channel has had 1 diagnosis within" in str(world.bob.sees(world.channel)))
         assert world.slack.called("files.info") == []
 
 

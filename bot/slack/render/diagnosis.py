@@ -80,7 +80,7 @@ def fallback(document: Document, ended: str | None = None) -> str:
     said = [cut(str(document.get("summary") or title(document)), 500)]
     if ended:
         said.append(f"Marked: {OUTCOMES.get(ended, ended)}.{_AFTER.get(ended, '') if ended != 'fixed' else ''}")
-    elif (document.get("recommendation") or {}).get("because"):
+    elif document.get("recommendation"):
         said.append(f"Suggested change: {in_words(document['recommendation'], document.get('deployment'))}.")
     elif step := next_step(document):
         said.append(cut(as_asked_here(step), 200))
@@ -156,7 +156,7 @@ def _change(document: Document, *, offered: bool) -> list[Block]:
     """The one change, and behind it the notes: they say what it rests on."""
     advice = document.get("recommendation")
     notes = [line("\n", *told(cut(note, 400))) for note in _notes(document)]
-    if not advice or not advice.get("because") or not offered:  # without: its reasons are erased
+    if not advice or not offered:
         return [rich(*notes)] if notes else []
     said: list[Block] = [
         line(bold("Change one thing: "), bold(in_words(advice, document.get("deployment"))), ". ", cut(str(advice["because"]), 700))
