@@ -35,6 +35,7 @@ def ledger(book: Rulebook, scene: Scene) -> tuple[ReportedBudget, ...]:
     rows = {key: _row(scene, rules, speakers[key], facts, shared_with(speakers[key], wide), len(own)) for key, facts in own.items()}
     failing = _signed_by(scene, scene.failing, own) if scene.failing is not None else None
     rows = {key: row for key, row in rows.items() if key == failing or not _copies(row, speakers[key], rows, key)}
+    rows = _of_one_paste(scene, rows, {key: facts[-1].source for key, facts in own.items()}, failing)
     ordered = sorted(rows, key=lambda key: (key != failing, rows[key].rank is None, rows[key].rank or 0))
     return tuple(_attributed(rules, rows[key], rows) for key in ordered)
 
@@ -174,6 +175,22 @@ def _copies(row: ReportedBudget, speaker: Speaker, rows: Mapping[str, ReportedBu
         other is not row and other.engine_label == row.engine_label and all(other.figures.get(n) == v for n, v in said.items())
         for name, other in rows.items() if name != key
     )  # fmt: skip
+
+
+def _of_one_paste(
+    scene: Scene, rows: Mapping[str, ReportedBudget], sources: Mapping[str, int], failing: str | None
+) -> dict[str, ReportedBudget]:
+    """The rows without those of another paste's start, where a process of the same rank reported in the paste that failed, or later."""
+    failed = scene.error_fact.source if scene.error_fact is not None else None
+    chosen: dict[tuple[str | None, int | None], int] = {}
+    for key in sorted(rows, key=lambda key: (key == failing, sources[key] == failed, sources[key])):  # the last one is the best
+        if any(name in rows[key].figures for name in _MEASURED):
+            chosen[rows[key].engine_label, rows[key].rank] = sources[key]
+    return {
+        key: row
+        for key, row in rows.items()
+        if key == failing or row.rank is None or sources[key] == chosen.get((row.engine_label, row.rank), sources[key])
+    }
 
 
 def _attributed(rules: Accounting, row: ReportedBudget, rows: Mapping[str, ReportedBudget]) -> ReportedBudget:

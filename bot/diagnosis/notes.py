@@ -40,6 +40,7 @@ def notes_of(
     """
     evidence, facts = scene.evidence, scene.facts
     return (
+        *_answer(evidence, rank),  # who gave it looks for it
         *_orphans(evidence),
         *_cut(scene, phase),
         *((why_rank,) if why_rank else ()),
@@ -50,7 +51,6 @@ def notes_of(
         *_came_up(scene),
         *_preempted(scene, phase),
         *_more_was_free(scene.error),
-        *_answer(evidence, rank),
         *_limits(phase, rank, budgets),
         *_engine_answered(book, evidence),
         *_tenants(evidence, facts, change),
@@ -93,7 +93,8 @@ def _answer(evidence: Evidence, rank: Rank | None) -> Iterator[str]:
         verb = "are" if len(left) > 1 else "is"
         yield f"{which} {verb} not followed: what failed signs as {signed.label}, which is rank {signed.number}."
     elif followed is None and len(left) > 1:
-        yield f"{which} differ, so neither is followed: the line of the first error settles it."
+        said_apart = [f"{said[:60]!r}" if named is None else f"rank {named}" for said, named in answers.items()]
+        yield f"The answers {' and '.join(said_apart)} differ, so none is followed: the line of the first error settles it."
     elif followed is None and left:
         sizes = f" below {evidence.grid.world}, the number of ranks here" if evidence.grid.world else ""
         yield f"{which} names no one rank: it takes one number{sizes}."

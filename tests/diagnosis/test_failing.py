@@ -309,7 +309,7 @@ def test_who_agrees_is_followed(answers: list[tuple[str, str]], rank: int) -> No
 
 
 def test_of_two_who_differ_neither_is_followed_and_both_are_named() -> None:
-    said = "The answers '2' and '5' differ, so neither is followed: the line of the first error settles it."
+    said = "The answers rank 2 and rank 5 differ, so none is followed: the line of the first error settles it."
     assert answered(("UA", "2"), ("UB", "5")) == (None, [said])
     assert answered(("UA", "2"), ("UB", "all"))[0] is None
 

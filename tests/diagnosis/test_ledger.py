@@ -219,3 +219,34 @@ def test_a_report_that_is_cut_before_its_pool_is_read_as_far_as_it_goes() -> Non
     (row,) = judged("INFO 03-01 10:00:00 worker.py:267] model weights take 9.38GiB; non_torch_memory takes 0.08GiB; PyTorch activ").budgets
     assert row.figures["weights_bytes"] == gib(9.38)
     assert "kv_cache_bytes" in row.missing
+
+
+def two_starts(*pastes: tuple[int, int]) -> list[tuple[int | None, float, int]]:
+    """(rank, GiB of its pool, source) for each row, of starts with two ranks each: (first pid, rank that failed) of each paste."""
+    said = []
+    for pid, failed in pastes:
+        lines = [
+            f"(Worker_TP{n} pid={pid + n}) INFO 02-03 10:01:42 [gpu_worker.py:373] Available KV cache memory: {pid + n}.0 GiB"
+            for n in (0, 1)
+        ]
+        lines.append(f"(Worker_TP{failed} pid={pid + failed}) ERROR 02-03 10:02:42 [multiproc_executor.py:671] {OOM.format(gpu=failed)}")
+        said.append(Contribution("paste", "\n".join(lines)))
+    rows = diagnose(BOOK, read(BOOK, said)).budgets
+    return [(row.rank, (row.figures["kv_cache_bytes"] or 0) / GIB, row.sources.get("kv_cache_bytes", 1)) for row in rows]
+
+
+def test_of_the_logs_of_two_starts_each_rank_has_the_row_of_the_one_that_failed_first() -> None:
+    assert two_starts((20, 1), (40, 0)) == [(1, 21.0, 1), (0, 20.0, 1)]
+
+
+def test_the_log_of_one_start_in_two_pastes_is_one_start() -> None:
+    assert two_starts((20, 1), (20, 1)) == [(1, 21.0, 1), (0, 20.0, 1)]
+
+
+def test_a_rank_that_only_the_other_paste_reports_keeps_its_row() -> None:
+    one = Contribution("paste", f"(Worker_TP1 pid=21) ERROR 02-03 10:02:42 [multiproc_executor.py:671] {OOM.format(gpu=1)}")
+    other = [
+        f"(Worker_TP{n} pid={40 + n}) INFO 02-03 10:01:42 [gpu_worker.py:373] Available KV cache memory: {40 + n}.0 GiB" for n in (0, 1)
+    ]
+    rows = diagnose(BOOK, read(BOOK, [one, Contribution("paste", "\n".join(other))])).budgets
+    assert [(row.rank, row.figures.get("kv_cache_bytes")) for row in rows] == [(1, gib(41)), (0, gib(40))]

@@ -74,7 +74,7 @@ async def test_a_tail_its_answers_and_then_the_log(world: World) -> None:
             await world.quiet()
             assert "4, known by your answer" in words(world.answers(world.channel)[0])
             await world.ann.say(world.channel, "rank 5", thread=ts)
-            await world.answer(world.channel, ts, lambda said: "'4' and '5' differ" in said and "not decided by the evidence" in said)
+            await world.answer(world.channel, ts, lambda said: "rank 4 and rank 5 differ" in said and "not decided by the evidence" in said)
             await world.ann.say(world.channel, CAPTURE, thread=ts)
             await world.answer(world.channel, ts, lambda said: "rank 1 (Worker_TP1)" in said and "certain" in said)
             assert len(world.answers(world.channel)) == 1
