@@ -22,12 +22,14 @@ _UNKNOWN = re.compile(
 _CLAUSE = re.compile(r"(?<=\w)[,;.!]\s+|\n+|\s[–—-]\s|(?<!\bany)(?<!thing)(?<!\ball)\s(?:but|because|while)\s", re.I)
 _DENIED = re.compile(r"\b(?:not|never|neither|nor|except|\w+ but|without|other than|rather than|instead of)\b|n['’]t\b", re.I)
 _FAILED = re.compile(
-    r"\b(?:fail\w*|die[sd]?|dying|crash\w*|oom\w*|out of memory|killed|error\w*|exception|first|ran out|culprit|broke|gone|down)\b", re.I
+    r"\b(?:fail\w*|die[sd]?|dying|crash\w*|oom\w*|(?:ran )?out of (?:gpu |cuda )?memory|ran out|killed|error\w*|exception|first|culprit|"
+    r"broke|gone|down)\b",
+    re.I,
 )
 _NEUTRAL = """
 a according actually again and answer at be believe by case check checked guess he hello hey hi host i in is it it's its just log logs
 looks like maybe me my node nope now number of ok okay on one only our output perhaps pid pod presumably probably rank says see seems
-shows so sorry sure tag that that's thats the there think this to tp was we well worker yeah yep yes
+shows so sorry sure tag that that's thats the there think this to tp was we well with worker yeah yep yes
 """
 _SAID_WITH = frozenset(_NEUTRAL.split())
 """Words that say nothing beside a rank: what is left of a reply without them is about something else."""
@@ -56,19 +58,28 @@ def answers(text: str, asked: Iterable[str]) -> list[str]:
 
 
 def _named(line: str, *, wanted: bool) -> Collection[str]:
-    """The ranks that it says failed; several are none. Unasked, nothing but the rank and what it did may be said of it."""
+    """The ranks that it says failed; several are none."""
     found: set[str] = set()
     for clause in _CLAUSE.split(line):
         if (rank := _RANK.search(clause)) is None or _DENIED.search(clause):
             continue
         beside = f"{clause[: rank.start()]} {clause[rank.end() :]}"
-        stray = [word for word in _WORD.findall(beside) if word.lower() not in _SAID_WITH]
-        asks = line.endswith(("?", "？")) and bool(stray)
-        if asks or (not _FAILED.search(beside) and len(stray) > (_STRAY if wanted else 0)):
+        asks = line.endswith(("?", "？")) and bool(_stray(beside))
+        if asks or _is_aside(beside, wanted=wanted):
             continue
         found.add(rank[1])
         found |= set(_more(clause[rank.end() :]))
     return found
+
+
+def _is_aside(beside: str, *, wanted: bool) -> bool:
+    """Are the words beside a rank about something else? Unasked, nothing but what it did may be said of it."""
+    others = _stray(_FAILED.sub(" ", beside))
+    return len(others) > _STRAY and not _FAILED.search(beside) if wanted else bool(others)
+
+
+def _stray(said: str) -> list[str]:
+    return [word for word in _WORD.findall(said) if word.lower() not in _SAID_WITH]
 
 
 def _more(behind: str) -> Iterable[str]:

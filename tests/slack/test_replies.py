@@ -20,7 +20,13 @@ def test_talk_about_a_rank_is_no_answer(text: str) -> None:
     assert answers(text, ASKED) == []
 
 
-@pytest.mark.parametrize("text", ["we use gpu 3 for the tests", "gpu 0 has the display", "I have one gpu: gpu 0 runs the desktop"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "we use gpu 3 for the tests", "gpu 0 has the display", "I have one gpu: gpu 0 runs the desktop", "gpu 2 failed RMA last month",
+        "rank 5 failed in the other cluster yesterday", "worker 4 is gone for lunch", "rank 1 is down 5% in my ELO", "gpu 3 crashed my laptop",
+    ],
+)  # fmt: skip
 def test_unasked_a_rank_counts_only_where_nothing_else_is_said_of_it(text: str) -> None:
     assert answers(text, []) == []
 
@@ -31,6 +37,7 @@ def test_unasked_a_rank_counts_only_where_nothing_else_is_said_of_it(text: str) 
         ("rank 3", "3"), ("Rank: 3.", "3"), ("gpu3", "3"), ("GPU #3", "3"), ("it was rank 3", "3"), ("rank 3?", "3"), ("rank 3 died first", "3"),
         ("I think it's worker 2, the log says so", "2"), ("rank 3, on vllm 0.11.0", "3"), ("it's gpu 1 that OOMs", "1"),
         ("rank 5 failed, rank 4 did not", "5"), ("not rank 2, it is rank 5", "5"), ("device=0", "0"), ("hey! worker 4 crashed", "4"),
+        ("rank 3 ran out of memory first", "3"), ("actually rank 5 died with OOM", "5"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("asked", [ASKED, []])
