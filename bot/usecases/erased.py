@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.domain.incident import Contribution
+from bot.usecases.wording import phase_of
 
 
 def what_stays(document: Mapping[str, Any], outcome: str | None = None) -> Mapping[str, Any]:
@@ -15,7 +16,7 @@ def what_stays(document: Mapping[str, Any], outcome: str | None = None) -> Mappi
         return document
     deployment = document.get("deployment") or {}
     known = {
-        "phase": document.get("phase"), "model": deployment.get("model"),
+        "phase": phase_of(document) if document.get("phase") else None, "model": deployment.get("model"),
         "GPU": deployment.get("gpu") or "not known", "outcome": outcome or "open",
     }  # fmt: skip
     stays = ", ".join(f"{name} {value}" for name, value in known.items() if value)

@@ -82,7 +82,7 @@ def test_forget_erases_the_evidence_and_leaves_what_was_learned(oombot: Oombot, 
     assert shown["contributions"][0]["text"] is None
     assert shown["diagnosis"]["phase"] == "graph_capture"
     text = oombot("show", "1")[1]
-    assert "The evidence is erased. What stays: phase graph_capture, model Qwen/Qwen3-32B" in text
+    assert "The evidence is erased. What stays: phase graph capture, model Qwen/Qwen3-32B" in text
     assert [gone for gone in ("because .", "Costs:", "First error", "  [") if gone in text] == []
 
 

@@ -277,7 +277,7 @@ def test_an_erased_incident_has_no_reason_that_is_gone() -> None:
     assert "Not excluded: serving, because requests may have run" in told
     blocks, text = diagnosis_message(blanked(sure))
     told = json.dumps(blocks, ensure_ascii=False)
-    assert text.startswith("The evidence is erased. What stays: phase graph_capture")
+    assert text.startswith("The evidence is erased. What stays: phase graph capture")
     assert "Not excluded" not in told
     assert "Leave alone" not in told
 
@@ -355,8 +355,10 @@ def test_a_refuted_or_wrong_change_is_offered_no_more_and_what_to_send_is_said()
         ("same", "No other change is known"),
         ("moved", "with the new log"),
     ):
-        blocks, text = diagnosis_message(certain() | {"id": "D-0001"}, [{**tried, "outcome": outcome}])
+        noted = certain() | {"id": "D-0001", "notes": ["Counted from 0.90."]}
+        blocks, text = diagnosis_message(noted, [{**tried, "outcome": outcome}])
         told = json.dumps(blocks)
+        assert "Counted from" not in told
         assert "Change one thing" not in told
         assert "Suggested change" not in text
         assert asked in told

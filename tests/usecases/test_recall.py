@@ -116,7 +116,7 @@ async def test_an_erased_incident_says_what_stays_and_gives_no_reason_that_is_go
         await forget(desk, LOCAL, "1")
         left = (await show(desk, LOCAL, "1")).document["diagnosis"]
         assert left["summary"] == (
-            "The evidence is erased. What stays: phase graph_capture, model Qwen/Qwen3-235B-A22B, GPU H100-80GB, outcome fixed."
+            "The evidence is erased. What stays: phase graph capture, model Qwen/Qwen3-235B-A22B, GPU H100-80GB, outcome fixed."
         )
         assert (left["also_possible"], left["avoid"], left["phase"]) == ([], [], "graph_capture")
 

@@ -65,7 +65,7 @@ def diagnosis_message(
         *_first_error(document),
         *budget_blocks(document),
         *_outcome(document, last, heard=heard or waiting, left=waiting),
-        *_change(document, offered=offered),
+        *_change(document if offered else {**document, "notes": []}, offered=offered),  # they speak of the change
         *_avoid(document),
         *_similar(document),
         *(_questions(document, rounds) or _next(document)),
