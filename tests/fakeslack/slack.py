@@ -95,6 +95,7 @@ class FakeSlack:
         self._ids = itertools.count(1)
         self._port = port
         self._sockets: list[web.WebSocketResponse] = []
+        self.links_made = 0  # WebSockets that were ever opened: those of the dead are noticed a moment later
         self._transports: list[asyncio.Transport] = []
         self._waiting: dict[str, asyncio.Future[Any]] = {}
         self._takes_payload: dict[str, bool] = {}
@@ -337,6 +338,12 @@ class FakeSlack:
     async def connected(self) -> None:
         await asyncio.wait_for(self._connected.wait(), 60)
 
+    async def linked_anew(self, before: int) -> None:
+        """Until another WebSocket stands than the first `before` that were ever opened. Over HTTP there is none to wait for."""
+        async with asyncio.timeout(60):
+            while self.transport == "socket" and self.links_made <= before:  # noqa: ASYNC110  # they are other processes'
+                await asyncio.sleep(0.02)
+
     # Interaction
 
     def trigger(self, team: Team, user: str) -> str:
@@ -462,6 +469,7 @@ class FakeSlack:
             return socket
         await socket.send_json({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}})
         self._sockets.append(socket)
+        self.links_made += 1
         assert request.transport is not None
         self._transports = [transport for transport in self._transports if not transport.is_closing()] + [request.transport]
         self._connected.set()

@@ -40,12 +40,6 @@ class Balanced(FakeSlack):
     def events_url(self, _: str | None) -> None:
         """The ports say where."""
 
-    async def links(self, wanted: int) -> None:
-        """Until so many WebSockets stand."""
-        async with asyncio.timeout(30):
-            while self.transport == "socket" and len(self._sockets) < wanted:  # noqa: ASYNC110  # they are other processes'
-                await asyncio.sleep(0.02)
-
 
 class Fleet:
     """`size` replicas; each keeps its port over its lives."""
@@ -56,11 +50,11 @@ class Fleet:
 
     async def start(self, port: int) -> None:
         world, slack = self.world, self.slack
-        before = len(slack._sockets)
+        before = slack.links_made
         more = [slack.app_token] if slack.transport == "socket" else []
         given = [slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more]
         self._lives[port] = await born(given, self._log(port), {"XDG_DATA_HOME": str(self.data(port))})
-        await slack.links(before + 1)
+        await slack.linked_anew(before)
 
     def data(self, port: int) -> Path:
         """A replica's own folder, over all its lives."""

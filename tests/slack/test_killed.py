@@ -22,10 +22,10 @@ async def process(world: World) -> AsyncIterator[Life]:
         port = free.getsockname()[1]
     slack.events_url = f"http://127.0.0.1:{port}/slack/events"
     more = [slack.app_token] if slack.transport == "socket" else []
+    before = slack.links_made
     bot = await born([slack.api_url, world.url, world.team.token, slack.signing_secret, str(port), str(LEASE), *more])
     try:
-        if slack.transport == "socket":
-            await slack.connected()
+        await slack.linked_anew(before)
         yield bot
     finally:
         await bot.kill()

@@ -191,7 +191,7 @@ async def test_a_paste_that_was_deleted_above_its_answer_is_erased(world: World)
         message = world.channel.message(ts)
         assert message is not None
         assert message["subtype"] == "tombstone", "an answer stands below it"
-        await world.answer(world.channel, ts, lambda said: "evidence was erased" in said)
+        await world.answer(world.channel, ts, lambda said: "evidence is erased" in said)
         incident = await world.store.load(world.team.id, "D-0001")
         assert incident is not None
         assert [c.text for c in incident.contributions] == [None]
