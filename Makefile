@@ -8,7 +8,7 @@ run: .venv/runs
 	@$(BIN)/oombot serve
 
 test: .venv/tests lint
-	@$(BIN)/pytest -q -n 3 --dist loadfile
+	@$(BIN)/pytest -q -n 4 --dist loadfile
 
 lint: .venv/tests
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/oombot rules check
