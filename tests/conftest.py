@@ -1,12 +1,14 @@
 """What every suite shares: the bench suite runs only when asked for, and what was not run is named at the end."""
 
 import asyncio
+import gc
 import os
 from pathlib import Path
 
 import huggingface_hub.constants  # noqa: F401  # reads HF_HUB_OFFLINE once, at import: before any test sets it
 import pytest
 
+gc.set_threshold(100_000, 50, 100)  # most objects of a test end with it: looking for circles among them all the time costs one in fifteen
 EVERYTHING = bool(os.environ.get("OOMBOT_TEST_EVERYTHING"))
 
 
