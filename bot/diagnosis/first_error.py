@@ -29,7 +29,7 @@ _EXCEPTION_LIKE = re.compile(
     r"(?:CUDA|HIP|XPU) (?:error: )?out of memory\b(?! (?:- |(?:when|while|with|after|on|in|at|during|even|for|but)\b)))"
 )
 _REPORTED = re.compile(r"(?:[A-Za-z][\w.,'-]{0,40}:? ){3,20}(?:[\w.]*OutOfMemoryError: )?(?:CUDA|HIP|XPU) out of memory\b")
-_NAMED_LAST = re.compile(r"(?!.{0,400}\bline \d)\S+[^:\n]{0,200}\s[\w.]+(?:Error|Exception)[\W_]{0,3}$")
+_NAMED_LAST = re.compile(r"(?!.{0,400}\bline \d)\S{1,80}[^:\n]{0,200}\s[\w.]+(?:Error|Exception)[\W_]{0,3}$")
 _QUOTED = re.compile(r"[\s>*-]{0,8}['\"`“]")
 HEADING = re.compile(r"#{1,6} |\[[A-Za-z]{2,12}\]:? ")
 """A title or a heading tells of an error that stands further down."""

@@ -32,7 +32,11 @@ _OUTCOMES: tuple[tuple[Result, re.Pattern[str]], ...] = (
     ("same", re.compile(_SAME, re.IGNORECASE)),
     ("fixed", re.compile(_FIXED, re.IGNORECASE)),
 )
-_TAKEN_BACK = re.compile(r"\b(?:not|never|but|until|before|if|only|except)\b|n['’]t\b|\?|？", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"\b(?:not|never|but|until|till|before|if|only|except|then|crash\w*|die[sd]|fail(?:s|ed)|ooms|oomed|for (?:an?|\d+|some|a few) \w+)\b|"
+    r"n['’]t\b|\?|？",
+    re.IGNORECASE,
+)
 _THANKS = re.compile(
     r"(?:(?:ok|okay|great|nice|cool|perfect|many|got it)[ ,.!]+)*(?:thanks|thank you|thx|ty|cheers|merci|danke|gracias)"
     r"(?:[ ,]+(?:a lot|so much|very much|all|again|bot|oombot|everyone|that helped|for (?:the|your) help))*\W*",

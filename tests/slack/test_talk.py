@@ -229,6 +229,9 @@ def test_a_question_is_told_from_a_report_that_asks_for_help(said: str, asks: bo
     ("said", "result"),
     [
         ("it worked before", None),
+        ("it worked with 0.85 and then it crashed", None),
+        ("worked for an hour", None),
+        ("it worked for me", "fixed"),
         ("it works only with eager mode", None),
         ("that did not work", None),
         ("does it work now?", None),
